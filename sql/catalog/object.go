@@ -1,0 +1,214 @@
+package catalog
+
+import (
+	"github.com/tallystick/tallystick/mvcc/rwset"
+	"github.com/tallystick/tallystick/sql/datum"
+)
+
+// OID numbers an object. Objects of users have the top bit set and are counted
+// in the system phase (DESIGN: rules that keep replicas equal).
+type OID = datum.OID
+
+// FirstUserOID is the OID that the first object of a user gets.
+const FirstUserOID OID = 1 << 31
+
+// Schema is a namespace.
+type Schema struct {
+	OID   OID
+	Name  string
+	Owner string
+}
+
+// RelKind is pg_class.relkind.
+type RelKind string
+
+// The kinds of relations.
+const (
+	OrdinaryTable RelKind = "r"
+	View          RelKind = "v"
+)
+
+// Table is a relation whose rows are stored, or a view.
+type Table struct {
+	OID     OID
+	Schema  string
+	Name    string
+	Kind    RelKind
+	Owner   string
+	Columns []Column
+	// Indexes holds the primary key's index first; it is never empty for a table.
+	Indexes     []Index
+	Checks      []Check
+	ForeignKeys []ForeignKey
+	// Query is the defining SELECT of a view, as text.
+	Query string `json:",omitempty"`
+	// System marks the ledger's own relations: nobody writes them with DML.
+	System bool `json:",omitempty"`
+
+	key []rwset.Read // the catalog row this was read from
+}
+
+// Column is one column of a table. Dropped columns stay, so that positions in
+// stored rows and attribute numbers (index + 1) never change.
+type Column struct {
+	Name    string
+	TypeOID OID
+	TypMod  int32
+	NotNull bool   `json:",omitempty"`
+	Default string `json:",omitempty"` // SQL expression; "" = none
+	// Generated is the expression of a GENERATED ALWAYS AS (...) STORED column.
+	Generated string `json:",omitempty"`
+	// Missing is the text form of the value that rows written before the column
+	// was added have; nil means null.
+	Missing *string `json:",omitempty"`
+	Dropped bool    `json:",omitempty"`
+
+	Type datum.Type `json:"-"` // resolved from TypeOID and TypMod
+}
+
+// Index is one index. Its entries hold the primary key of the row.
+type Index struct {
+	OID     OID
+	Name    string
+	Unique  bool `json:",omitempty"`
+	Primary bool `json:",omitempty"`
+	Keys    []IndexKey
+	// Constraint tells that a constraint of the same name owns the index.
+	Constraint bool `json:",omitempty"`
+}
+
+// IndexKey is one key column of an index.
+type IndexKey struct {
+	Column     int  // position in Table.Columns
+	Desc       bool `json:",omitempty"`
+	NullsFirst bool `json:",omitempty"`
+}
+
+// Check is a CHECK constraint; the expression is kept as SQL text.
+type Check struct {
+	OID  OID
+	Name string
+	Expr string
+}
+
+// ForeignKey is a FOREIGN KEY constraint.
+type ForeignKey struct {
+	OID        OID
+	Name       string
+	Columns    []int
+	RefSchema  string
+	RefTable   string
+	RefColumns []int
+	OnDelete   string // pg_constraint.confdeltype: a r c n d
+	OnUpdate   string
+}
+
+// FuncKind is pg_proc.prokind.
+type FuncKind string
+
+// The kinds of user functions.
+const (
+	Function  FuncKind = "f"
+	Procedure FuncKind = "p"
+)
+
+// ArgMode is pg_proc.proargmodes.
+type ArgMode string
+
+// The modes of arguments.
+const (
+	In       ArgMode = "i"
+	Out      ArgMode = "o"
+	InOut    ArgMode = "b"
+	Variadic ArgMode = "v"
+	TableArg ArgMode = "t"
+)
+
+// Arg is one declared argument of a function.
+type Arg struct {
+	Name    string
+	Mode    ArgMode
+	TypeOID OID
+	TypMod  int32
+	Default string `json:",omitempty"` // SQL expression; "" = none
+
+	Type datum.Type `json:"-"`
+}
+
+// Func is a user-defined function or procedure: a contract, if it stands in
+// schema blockchain.
+type Func struct {
+	OID      OID
+	Schema   string
+	Name     string
+	Kind     FuncKind
+	Args     []Arg
+	RetOID   OID
+	RetMod   int32
+	RetSet   bool `json:",omitempty"`
+	Language string
+	Body     string
+	// Source is the CREATE statement as it was deployed.
+	Source     string
+	Volatility string // i, s, v
+	Strict     bool   `json:",omitempty"`
+	Definer    bool   `json:",omitempty"` // SECURITY DEFINER
+	Owner      string
+	// Settings are the SET clauses, name=value.
+	Settings []string `json:",omitempty"`
+	// Version counts CREATE OR REPLACE, from 1.
+	Version int
+
+	Ret datum.Type `json:"-"`
+	key []rwset.Read
+}
+
+// InArgs returns the arguments that a call passes: IN, INOUT and VARIADIC.
+func (f *Func) InArgs() []Arg {
+	var in []Arg
+	for _, a := range f.Args {
+		if a.Mode == In || a.Mode == InOut || a.Mode == Variadic {
+			in = append(in, a)
+		}
+	}
+	return in
+}
+
+// OutArgs returns the arguments that form the result: OUT, INOUT and TABLE.
+func (f *Func) OutArgs() []Arg {
+	var out []Arg
+	for _, a := range f.Args {
+		if a.Mode == Out || a.Mode == InOut || a.Mode == TableArg {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// Reads is what a transaction that resolved the table has read.
+func (t *Table) Reads() []rwset.Read { return t.key }
+
+// Reads is what a transaction that resolved the function has read.
+func (f *Func) Reads() []rwset.Read { return f.key }
+
+// Primary returns the index of the primary key.
+func (t *Table) Primary() *Index { return &t.Indexes[0] }
+
+// Column finds a live column by name and returns its position, or -1.
+func (t *Table) Column(name string) int {
+	for i := range t.Columns {
+		if t.Columns[i].Name == name && !t.Columns[i].Dropped {
+			return i
+		}
+	}
+	return -1
+}
+
+// Types returns the types of all columns in storage order, dropped ones too.
+func (t *Table) Types() []datum.Type {
+	types := make([]datum.Type, len(t.Columns))
+	for i := range t.Columns {
+		types[i] = t.Columns[i].Type
+	}
+	return types
+}

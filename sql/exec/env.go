@@ -1,0 +1,51 @@
+package exec
+
+import (
+	"github.com/tallystick/tallystick/mvcc"
+	"github.com/tallystick/tallystick/sql/builtin"
+	"github.com/tallystick/tallystick/sql/catalog"
+	"github.com/tallystick/tallystick/sql/datum"
+)
+
+// Env is what one transaction, or one local query, lends to the programs that
+// it runs. It is not safe for concurrent use.
+type Env struct {
+	// Txn is the workspace on the replicated store.
+	Txn *mvcc.Txn
+	// XID is the transaction number that written rows carry.
+	XID uint64
+	// Ctx is passed to every function.
+	Ctx builtin.Ctx
+	// Catalog is the catalog at the snapshot of Txn.
+	Catalog *catalog.Catalog
+	// Virtual is handed to computed relations (plan.Virtual).
+	Virtual any
+	// Functions runs user-defined functions.
+	Functions *Functions
+	// ReadOnly refuses every write with 25006.
+	ReadOnly bool
+	// Interrupted is asked now and then in local queries: a non-nil error
+	// (57014) ends them. Nil in a contract, which nothing interrupts.
+	Interrupted func() error
+	// Depth counts nested function calls.
+	Depth int
+	// Limits bound one transaction; zero fields mean no limit.
+	Limits Limits
+}
+
+// Limits are deterministic bounds of one transaction; exceeding one is 54000
+// (or 54001 for nesting), which no exception handler catches.
+type Limits struct {
+	ReadBytes, WriteBytes int64
+	Nesting               int
+}
+
+// Functions is how programs call user-defined functions; the language handlers
+// stand in layers above.
+type Functions struct {
+	// Call runs a function that returns one value (or void or a record).
+	Call func(env *Env, f *catalog.Func, args []datum.Datum) (datum.Datum, error)
+	// CallSet runs a set-returning function, or any function in FROM; emit's
+	// slice is only valid during the call. One datum per result column.
+	CallSet func(env *Env, f *catalog.Func, args []datum.Datum, emit func(row []datum.Datum) error) error
+}

@@ -36,12 +36,19 @@ type CatalogInfo struct {
 	// pg_get_functiondef, pg_get_viewdef, pg_get_function_arguments,
 	// pg_get_function_identity_arguments, pg_get_function_result,
 	// pg_get_triggerdef, pg_get_userbyid, obj_description, col_description,
-	// shobj_description, by name and integer arguments.
+	// shobj_description, pg_relation_size and its like (as a decimal number), by
+	// name and integer arguments (booleans as 0 and 1).
 	Text func(function string, args ...int64) (s string, ok bool)
 	// Visible answers pg_table_is_visible and its like.
 	Visible func(function string, oid datum.OID) (visible, ok bool)
-	// Privilege answers has_table_privilege and its like.
+	// Privilege answers has_table_privilege and its like, and pg_has_role. User
+	// and object are names or decimal OIDs, as the call gave them; a column is
+	// named by table, a zero byte, and its name or number.
 	Privilege func(function string, user, object, privilege string) (bool, error)
+	// Named answers functions that take names, by name and arguments as text
+	// (OIDs as decimal numbers): pg_get_serial_sequence, acldefault,
+	// pg_index_column_has_property. The result is a text form. May be nil.
+	Named func(function string, args ...string) (s string, ok bool)
 }
 
 // TxInfo is the signed part of a transaction that contracts may read.
@@ -64,9 +71,13 @@ type SessionInfo struct {
 	// Setting answers current_setting; SetSetting set_config.
 	Setting       func(name string) (string, bool)
 	SetSetting    func(name, value string, local bool) error
-	ServerVersion string
-	ClientAddr    string
-	StartTime     int64 // pg_postmaster_start_time()
+	ServerVersion string // what version() answers
+	ClientAddr    string // "" for a local socket
+	StartTime     int64  // pg_postmaster_start_time()
+	// Notify queues a notification, Channels lists what the session listens to;
+	// nil where there is no LISTEN.
+	Notify   func(channel, payload string) error
+	Channels func() []string
 }
 
 // Budget is the step budget of one transaction. Steps count evaluated rows and

@@ -28,16 +28,19 @@ type Eval func(c *Ctx, args []datum.Datum) (datum.Datum, error)
 
 // Func is one function, operator implementation or aggregate of pg_catalog.
 type Func struct {
-	OID        datum.OID
-	Name       string
-	Args       []*datum.Desc
-	Variadic   bool // the last argument is an array that collects the rest
-	Defaults   int  // how many trailing arguments may be left out
-	Ret        *datum.Desc
-	RetSet     bool
-	Kind       FuncKind
-	Strict     bool
-	Volatility Volatility
+	OID      datum.OID
+	Name     string
+	Args     []*datum.Desc
+	ArgNames []string // for named notation; nil where PostgreSQL has none
+	Variadic bool     // the last argument is an array (or "any") that collects the rest
+	Defaults int      // how many trailing arguments may be left out
+	// DefaultArgs are the values of the trailing arguments left out.
+	DefaultArgs []datum.Datum
+	Ret         *datum.Desc
+	RetSet      bool
+	Kind        FuncKind
+	Strict      bool
+	Volatility  Volatility
 	// Contract says whether a contract may call the function; see [Refusal].
 	Contract *Refusal
 	// Steps is what a call costs in the step budget; 0 means 1.
@@ -58,6 +61,8 @@ type Func struct {
 	// OrderSensitive marks an aggregate whose result depends on input order
 	// (array_agg, string_agg, float sums).
 	OrderSensitive bool
+
+	built bool // has an implementation; see Built
 }
 
 // SetEval produces the rows of a set-returning function.
@@ -111,6 +116,9 @@ const (
 	ByFunc   CastMethod = 'f'
 	ByIO     CastMethod = 'i' // through the text forms
 	ByBinary CastMethod = 'b' // same representation
+	// ByElement casts every element of an array. It is not stored in pg_cast:
+	// FindCast derives it from the cast of the elements.
+	ByElement CastMethod = 'a'
 )
 
 // Cast is one row of pg_cast.
@@ -119,4 +127,6 @@ type Cast struct {
 	Context        CastContext
 	Method         CastMethod
 	Func           *Func // takes the source value; the type modifier is applied by Desc.Coerce
+	// Elem is the cast of the elements if Method is ByElement.
+	Elem *Cast
 }

@@ -1,6 +1,8 @@
 package datum
 
-import "time"
+import (
+	"time"
+)
 
 // OID is PostgreSQL's object identifier.
 type OID uint32
@@ -32,6 +34,14 @@ type Desc struct {
 	Array     *Desc // the array type of this type; nil if there is none
 	// Fixed tells that the value lives in the datum itself.
 	Fixed bool
+	// Base is the underlying type of a domain, with its modifier.
+	Base Type
+	// Fields are the attributes of a composite type.
+	Fields []Field
+	// Labels are the labels of an enum in sort order.
+	Labels []EnumLabel
+	// store says how rows, arrays and records hold a value.
+	store storeClass
 
 	// Parse reads the text form and applies mod; 22P02 and the like on bad input.
 	Parse func(s string, mod int32, f *Format) (Datum, error)
@@ -116,6 +126,9 @@ type Format struct {
 	// where needed); RegOID the opposite. Both nil outside a session.
 	RegName func(t *Desc, oid OID) string
 	RegOID  func(t *Desc, name string) (OID, error)
+	// TypeByOID finds user-defined types inside anonymous records; nil knows
+	// the built-in ones only.
+	TypeByOID func(oid OID) *Desc
 }
 
 // IntervalStyle is the output style of intervals.

@@ -31,13 +31,23 @@ type Env struct {
 	Depth int
 	// Limits bound one transaction; zero fields mean no limit.
 	Limits Limits
+
+	held   int64    // logical bytes kept by all programs that run
+	idle   []*frame // frames of expressions, by nesting
+	nested int      // how many of idle are in use
 }
 
 // Limits are deterministic bounds of one transaction; exceeding one is 54000
 // (or 54001 for nesting), which no exception handler catches.
 type Limits struct {
 	ReadBytes, WriteBytes int64
-	Nesting               int
+	// Nesting bounds Env.Depth, which the program counts around every call of
+	// a user-defined function.
+	Nesting int
+	// Memory bounds the logical bytes that sorts, hashes, aggregates and WITH
+	// queries keep at one time. Exceeding it is 54000 in a contract and 53200
+	// in a local query.
+	Memory int64
 }
 
 // Functions is how programs call user-defined functions; the language handlers

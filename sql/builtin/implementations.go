@@ -1,0 +1,13 @@
+package builtin
+
+// The implementations by name, one map per file.
+var (
+	evals = []evalMap{
+		integerEvals(), floatEvals(), numericEvals, textEvals, byteaEvals, quoteEvals,
+		patternEvals, regexEvals, arrayEvals, arrayTextEvals, jsonEvals, jsonbEvals, jsonMakeEvals,
+		datetimeEvals, crossComparisons(), clockEvals, chainEvals, systemEvals, catalogEvals(),
+	}
+	binds    = []bindMap{textBinds, quoteBinds, arrayBinds, jsonMakeBinds, systemBinds, catalogBinds()}
+	sets     = []setMap{regexSets, arrayTextSets, seriesSets, jsonSets, jsonbSets, systemSets}
+	bindSets = []bindSetMap{seriesBindSets, jsonMakeBindSets}
+)

@@ -1,0 +1,269 @@
+package builtin
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tallystick/tallystick/sql/pgerr"
+)
+
+// The character classes as contents of a Go bracket expression.
+var reClasses = map[string]string{
+	"alnum": `\p{L}\p{Nd}\p{Nl}`, "alpha": `\p{L}\p{Nl}`, "digit": `0-9`,
+	"lower": `\p{Ll}`, "upper": `\p{Lu}`, "space": `\t-\r \x{1680}\x{2000}-\x{2006}\x{2008}-\x{200a}\x{2028}\x{2029}\x{205f}\x{3000}`,
+	"blank": `\t \x{1680}\x{2000}-\x{2006}\x{2008}-\x{200a}\x{205f}\x{3000}`, "punct": `\p{P}\p{S}`, "xdigit": `0-9A-Fa-f`,
+	"cntrl": `\p{Cc}\x{2028}\x{2029}`, "graph": `\p{L}\p{M}\p{N}\p{P}\p{S}`, "print": `\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}`,
+	"word": `\p{L}\p{Nd}\p{Nl}_`, "ascii": `\x00-\x7f`,
+}
+
+func isWordRune(r rune) bool {
+	return r == '_' || unicode.IsLetter(r) || unicode.Is(unicode.Nd, r) || unicode.Is(unicode.Nl, r)
+}
+
+var errBadEscape = "invalid escape \\ sequence"
+
+// escape takes a backslash escape outside brackets.
+func (t *reTranslator) escape() error {
+	if len(t.in) < 2 {
+		return regexError(errBadEscape)
+	}
+	c := t.in[1]
+	switch c {
+	case 'd', 'w', 's':
+		t.take(2)
+		t.emitAtom("["+reClasses[shorthand(c)]+"]", c != 's')
+		return nil
+	case 'D', 'W', 'S':
+		t.take(2)
+		t.emitAtom("[^"+reClasses[shorthand(c+'a'-'A')]+"]", false)
+		return nil
+	case 'A':
+		t.looksBack = true
+		return t.assertion(`\A`)
+	case 'Z':
+		return t.assertion(`\z`)
+	case 'y', 'm', 'M', 'Y':
+		return t.wordAssertion(c)
+	}
+	if c >= '1' && c <= '9' {
+		return pgerr.NotBuilt("back references in regular expressions are not supported")
+	}
+	r, err := t.charEscape()
+	if err != nil {
+		return err
+	}
+	t.emitAtom(regexp.QuoteMeta(string(r)), isWordRune(r))
+	return nil
+}
+
+func shorthand(c byte) string {
+	switch c {
+	case 'd':
+		return "digit"
+	case 'w':
+		return "word"
+	}
+	return "space"
+}
+
+func (t *reTranslator) assertion(s string) error {
+	t.take(2)
+	t.out.WriteString(s)
+	t.atom, t.atomWord = false, false
+	return nil
+}
+
+// wordAssertion takes \y and \Y, and \m and \M where what stands beside them
+// must be a word character, so that they mean the same as \y.
+func (t *reTranslator) wordAssertion(c byte) error {
+	t.looksBack = true
+	if c == 'Y' {
+		return t.assertion(`\B`)
+	}
+	beside := c == 'y' || c == 'M' && t.atomWord || c == 'm' && startsWithWord(t.in[2:])
+	if !beside {
+		return pgerr.NotBuilt("\\%c beside anything but a word character is not supported in regular expressions", c)
+	}
+	return t.assertion(`\b`)
+}
+
+// startsWithWord tells whether an expression can only begin with a word character.
+func startsWithWord(s string) bool {
+	for {
+		if rest, ok := strings.CutPrefix(s, "(?:"); ok {
+			s = rest
+		} else if rest, ok := strings.CutPrefix(s, "("); ok && !strings.HasPrefix(rest, "?") {
+			s = rest
+		} else {
+			break
+		}
+	}
+	n := 0
+	switch {
+	case strings.HasPrefix(s, `\w`) || strings.HasPrefix(s, `\d`):
+		n = 2
+	default:
+		r, size := utf8.DecodeRuneInString(s)
+		if s == "" || !isWordRune(r) {
+			return false
+		}
+		n = size
+	}
+	// An optional first character leaves open what comes first.
+	return len(s) == n || s[n] != '*' && s[n] != '?' && s[n] != '{'
+}
+
+// charEscape takes an escape that stands for one character.
+func (t *reTranslator) charEscape() (rune, error) {
+	c := t.in[1]
+	hex := func(digits int, exact bool) (rune, error) {
+		n := 2
+		var v rune
+		for n < len(t.in) && (digits == 0 || n < 2+digits) {
+			d, err := hexNibble(t.in[n:])
+			if err != nil {
+				break
+			}
+			if v = v<<4 | rune(d); v > unicode.MaxRune {
+				return 0, regexError(errBadEscape)
+			}
+			n++
+		}
+		if n == 2 || exact && n != 2+digits || !utf8.ValidRune(v) {
+			return 0, regexError(errBadEscape)
+		}
+		t.take(n)
+		return v, nil
+	}
+	switch c {
+	case 'u':
+		return hex(4, true)
+	case 'U':
+		return hex(8, true)
+	case 'x':
+		return hex(0, false)
+	case 'c':
+		if len(t.in) < 3 {
+			return 0, regexError(errBadEscape)
+		}
+		return rune(t.take(3)[2] & 31), nil
+	}
+	if i := strings.IndexByte("abBefnrtv0", c); i >= 0 {
+		t.take(2)
+		return rune("\a\b\\\x1b\f\n\r\t\v\x00"[i]), nil
+	}
+	r, n := utf8.DecodeRuneInString(t.in[1:])
+	if isWordRune(r) {
+		return 0, regexError(errBadEscape)
+	}
+	t.take(1 + n)
+	return r, nil
+}
+
+// bracket takes a bracket expression.
+func (t *reTranslator) bracket() error {
+	for _, w := range []string{"[[:<:]]", "[[:>:]]"} {
+		if strings.HasPrefix(t.in, w) {
+			c := byte('m')
+			if w[3] == '>' {
+				c = 'M'
+			}
+			t.in = "  " + t.in[len(w):] // in the place of a two-byte escape
+			return t.wordAssertion(c)
+		}
+	}
+	t.take(1)
+	var b strings.Builder
+	b.WriteByte('[')
+	if strings.HasPrefix(t.in, "^") {
+		t.take(1)
+		b.WriteByte('^')
+		if t.opt.dotNoNL {
+			b.WriteString(`\n`)
+		}
+	}
+	for first := true; ; first = false {
+		if t.in == "" {
+			return regexError("brackets [] not balanced")
+		}
+		if t.in[0] == ']' && !first {
+			t.take(1)
+			break
+		}
+		if err := t.bracketItem(&b); err != nil {
+			return err
+		}
+	}
+	b.WriteByte(']')
+	t.emitAtom(b.String(), false)
+	return nil
+}
+
+func (t *reTranslator) bracketItem(b *strings.Builder) error {
+	if name, ok := strings.CutPrefix(t.in, "[:"); ok {
+		name, _, ok := strings.Cut(name, ":]")
+		class := reClasses[name]
+		if !ok || class == "" {
+			return regexError("invalid character class")
+		}
+		t.take(len(name) + 4)
+		b.WriteString(class)
+		return nil
+	}
+	if len(t.in) > 1 && t.in[0] == '\\' && strings.IndexByte("dws", t.in[1]) >= 0 {
+		b.WriteString(reClasses[shorthand(t.take(2)[1])])
+		return nil
+	}
+	lo, err := t.bracketChar()
+	if err != nil {
+		return err
+	}
+	b.WriteString(classChar(lo))
+	if len(t.in) < 2 || t.in[0] != '-' || t.in[1] == ']' {
+		return nil
+	}
+	t.take(1)
+	hi, err := t.bracketChar()
+	if err != nil {
+		return err
+	}
+	if hi < lo {
+		return regexError("invalid character range")
+	}
+	b.WriteByte('-')
+	b.WriteString(classChar(hi))
+	return nil
+}
+
+// bracketChar takes one character: itself, escaped, or as [.x.] or [=x=].
+func (t *reTranslator) bracketChar() (rune, error) {
+	if t.in[0] == '\\' {
+		if len(t.in) < 2 || strings.IndexByte("DWSAZmMyY", t.in[1]) >= 0 {
+			return 0, regexError(errBadEscape)
+		}
+		return t.charEscape()
+	}
+	for _, kind := range []string{".", "="} {
+		if rest, ok := strings.CutPrefix(t.in, "["+kind); ok {
+			r, n := utf8.DecodeRuneInString(rest)
+			if !strings.HasPrefix(rest[n:], kind+"]") {
+				return 0, regexError("invalid collating element")
+			}
+			t.take(4 + n)
+			return r, nil
+		}
+	}
+	r, n := utf8.DecodeRuneInString(t.in)
+	t.take(n)
+	return r, nil
+}
+
+// classChar quotes a character for a Go bracket expression.
+func classChar(r rune) string {
+	if r < utf8.RuneSelf && !unicode.IsLetter(r) && !unicode.IsDigit(r) && r > ' ' && r < 0x7f {
+		return `\` + string(r)
+	}
+	return string(r)
+}

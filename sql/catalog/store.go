@@ -1,0 +1,198 @@
+package catalog
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/tallystick/tallystick/mvcc"
+	"github.com/tallystick/tallystick/mvcc/rwset"
+	"github.com/tallystick/tallystick/sql/datum"
+)
+
+// StoreTable is the table OID under which catalog rows are stored. The "index"
+// part of their keys says what kind of object a row describes.
+const StoreTable OID = 1
+
+// The kinds of catalog rows.
+const (
+	kindVersion  = 1 // one row, rewritten by every change
+	kindOID      = 2 // the OID counter
+	kindSchema   = 3
+	kindRelation = 4
+	kindFunc     = 5
+)
+
+// Prefix returns the eight bytes that begin the keys of one index of a table.
+func Prefix(table, index OID) []byte {
+	b := binary.BigEndian.AppendUint32(make([]byte, 0, 64), uint32(table))
+	return binary.BigEndian.AppendUint32(b, uint32(index))
+}
+
+func rowKey(kind OID, parts ...string) []byte {
+	key := Prefix(StoreTable, kind)
+	for _, p := range parts {
+		key = datum.Text.AppendKey(key, datum.Str(p))
+	}
+	return key
+}
+
+func versionKey() []byte                     { return rowKey(kindVersion) }
+func relationKey(schema, name string) []byte { return rowKey(kindRelation, schema, name) }
+func funcPrefix(schema, name string) []byte  { return rowKey(kindFunc, schema, name) }
+func funcKey(f *Func) []byte                 { return rowKey(kindFunc, f.Schema, f.Name, f.Signature()) }
+
+// Signature returns the argument types of a call as text: it identifies a
+// function among those of its name.
+func (f *Func) Signature() string {
+	s := ""
+	for i, a := range f.InArgs() {
+		if i > 0 {
+			s += ","
+		}
+		s += datum.FormatType(datum.T(a.Type.Desc))
+	}
+	return s
+}
+
+// Load reads the whole catalog at the snapshot of txn. Nothing is recorded:
+// what a transaction uses of it is recorded when it resolves names.
+func Load(txn *mvcc.Txn) (*Catalog, error) {
+	c := &Catalog{
+		schemas: map[string]*Schema{}, tables: map[qualified]*Table{}, indexes: map[qualified]*Table{},
+		tableOID: map[OID]*Table{}, funcs: map[qualified][]*Func{}, funcOID: map[OID]*Func{},
+		nextOID: FirstUserOID,
+	}
+	for _, s := range systemSchemas {
+		c.schemas[s.Name] = s
+	}
+	for _, t := range systemTables {
+		c.addTable(t)
+	}
+	for _, f := range systemFuncs {
+		c.addFunc(f)
+	}
+	start := binary.BigEndian.AppendUint32(nil, uint32(StoreTable))
+	it := txn.Scan(rwset.Span{Start: start, End: rwset.PrefixEnd(start)}, false, mvcc.ReadUnrecorded)
+	defer it.Close()
+	for it.Next() {
+		if err := c.addRow(it.Key(), it.Value(), it.Version()); err != nil {
+			return nil, err
+		}
+	}
+	return c, it.Err()
+}
+
+func (c *Catalog) addRow(key, value []byte, v mvcc.Version) error {
+	kind := binary.BigEndian.Uint32(key[4:])
+	switch kind {
+	case kindVersion:
+		c.Version = v
+		return nil
+	case kindOID:
+		return unmarshal(value, &c.nextOID)
+	case kindSchema:
+		s := new(Schema)
+		c2 := unmarshal(value, s)
+		c.schemas[s.Name] = s
+		return c2
+	case kindRelation:
+		t := new(Table)
+		if err := unmarshal(value, t); err != nil {
+			return err
+		}
+		if err := t.resolve(); err != nil {
+			return err
+		}
+		t.key = pointRead(append([]byte(nil), key...))
+		c.addTable(t)
+		return nil
+	case kindFunc:
+		f := new(Func)
+		if err := unmarshal(value, f); err != nil {
+			return err
+		}
+		if err := f.resolve(); err != nil {
+			return err
+		}
+		f.key = FuncName(f.Schema, f.Name)
+		c.addFunc(f)
+		return nil
+	}
+	return fmt.Errorf("catalog: row of unknown kind %d", kind)
+}
+
+func unmarshal(value []byte, into any) error {
+	if err := json.Unmarshal(value, into); err != nil {
+		return fmt.Errorf("catalog: damaged row: %w", err)
+	}
+	return nil
+}
+
+// resolve fills in the types of the columns.
+func (t *Table) resolve() error {
+	for i := range t.Columns {
+		col := &t.Columns[i]
+		d := datum.ByOID(col.TypeOID)
+		if d == nil {
+			return fmt.Errorf("catalog: column %s.%s has unknown type %d", t.Name, col.Name, col.TypeOID)
+		}
+		col.Type = datum.Type{Desc: d, Mod: col.TypMod}
+	}
+	return nil
+}
+
+func (f *Func) resolve() error {
+	for i := range f.Args {
+		d := datum.ByOID(f.Args[i].TypeOID)
+		if d == nil {
+			return fmt.Errorf("catalog: function %s has an argument of unknown type %d", f.Name, f.Args[i].TypeOID)
+		}
+		f.Args[i].Type = datum.Type{Desc: d, Mod: f.Args[i].TypMod}
+	}
+	d := datum.ByOID(f.RetOID)
+	if d == nil {
+		return fmt.Errorf("catalog: function %s returns unknown type %d", f.Name, f.RetOID)
+	}
+	f.Ret = datum.Type{Desc: d, Mod: f.RetMod}
+	return nil
+}
+
+// Cache keeps the most recent catalogs, so that a snapshot costs one look-up
+// of the version row. Safe for concurrent use.
+type Cache struct {
+	mu     sync.Mutex
+	recent []*Catalog // newest use first
+}
+
+// cacheSize is how many catalogs are kept: the current one, that of a block
+// being made, and a few old heights.
+const cacheSize = 8
+
+// At returns the catalog at the snapshot of txn. Do not call it on a
+// transaction that has changed the catalog itself: use [Load].
+func (k *Cache) At(txn *mvcc.Txn) (*Catalog, error) {
+	_, v, _, err := txn.Get(versionKey(), mvcc.ReadUnrecorded)
+	if err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i, c := range k.recent {
+		if c.Version == v {
+			copy(k.recent[1:i+1], k.recent[:i])
+			k.recent[0] = c
+			return c, nil
+		}
+	}
+	c, err := Load(txn)
+	if err != nil {
+		return nil, err
+	}
+	k.recent = append([]*Catalog{c}, k.recent...)
+	if len(k.recent) > cacheSize {
+		k.recent = k.recent[:cacheSize]
+	}
+	return c, nil
+}

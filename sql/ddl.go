@@ -1,0 +1,241 @@
+package sql
+
+import (
+	"fmt"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/tallystick/tallystick/sql/catalog"
+	"github.com/tallystick/tallystick/sql/datum"
+	"github.com/tallystick/tallystick/sql/exec"
+	"github.com/tallystick/tallystick/sql/parse"
+	"github.com/tallystick/tallystick/sql/pgerr"
+	"github.com/tallystick/tallystick/sql/plan"
+)
+
+// Script executes a DDL script in a transaction of the system phase. It stops
+// at the first error; undoing is the caller's business (the transaction as a
+// whole does not commit). owner becomes the owner of what is created. notice
+// receives what PostgreSQL would say on the way; it may be nil.
+func (e *Engine) Script(env *exec.Env, owner, script string, notice func(*pgerr.Error)) error {
+	list, err := parse.Statements(script)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return pgerr.New(pgerr.SyntaxError, "the script is empty")
+	}
+	d := &definer{engine: e, env: env, owner: owner, notice: notice, editor: catalog.NewEditor(env.Txn, env.Catalog)}
+	for _, st := range list {
+		if err := d.execute(st); err != nil {
+			if pe, ok := pgerr.From(err); ok && pe.Position == 0 {
+				pe.AddContext(fmt.Sprintf("SQL statement \"%s\"", parse.Clip(st.Text)))
+			}
+			return err
+		}
+		env.Catalog = d.editor.Catalog()
+	}
+	return nil
+}
+
+// CheckScript parses a script and refuses what can never be deployed, so that
+// a proposal is refused before anyone votes on it.
+func CheckScript(script string) error {
+	list, err := parse.Statements(script)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return pgerr.New(pgerr.SyntaxError, "the script is empty")
+	}
+	for _, st := range list {
+		if !isDDL(st.Node) {
+			return pgerr.New(pgerr.FeatureNotSupported, "%s cannot be part of a deployment", commandName(st.Node)).
+				WithHint("A deployment holds definitions only: CREATE, ALTER, DROP.")
+		}
+	}
+	return nil
+}
+
+// definer executes the statements of one script.
+type definer struct {
+	engine *Engine
+	env    *exec.Env
+	owner  string
+	notice func(*pgerr.Error)
+	editor *catalog.Editor
+}
+
+func (d *definer) catalog() *catalog.Catalog { return d.editor.Catalog() }
+
+func (d *definer) say(code pgerr.Code, format string, args ...any) {
+	if d.notice != nil {
+		d.notice(pgerr.New(code, format, args...))
+	}
+}
+
+// isDDL tells that a statement is part of what scripts may hold.
+func isDDL(n *pg.Node) bool {
+	switch n.Node.(type) {
+	case *pg.Node_CreateStmt, *pg.Node_IndexStmt, *pg.Node_CreateFunctionStmt, *pg.Node_DropStmt, *pg.Node_ViewStmt,
+		*pg.Node_AlterTableStmt, *pg.Node_RenameStmt:
+		return true
+	}
+	return false
+}
+
+func (d *definer) execute(st parse.Statement) error {
+	switch n := st.Node.Node.(type) {
+	case *pg.Node_CreateStmt:
+		return d.createTable(n.CreateStmt, st)
+	case *pg.Node_IndexStmt:
+		return d.createIndex(n.IndexStmt)
+	case *pg.Node_CreateFunctionStmt:
+		return d.createFunction(n.CreateFunctionStmt, st)
+	case *pg.Node_ViewStmt:
+		return d.createView(n.ViewStmt, st)
+	case *pg.Node_DropStmt:
+		return d.drop(n.DropStmt)
+	case *pg.Node_AlterTableStmt:
+		return d.alterTable(n.AlterTableStmt, st)
+	case *pg.Node_RenameStmt:
+		return d.rename(n.RenameStmt)
+	}
+	return pgerr.NotBuilt("%s is not supported", commandName(st.Node))
+}
+
+// commandName is the command tag of a statement that returns no rows, and its
+// name in messages.
+func commandName(n *pg.Node) string {
+	switch n := n.Node.(type) {
+	case *pg.Node_CreateStmt:
+		return "CREATE TABLE"
+	case *pg.Node_IndexStmt:
+		return "CREATE INDEX"
+	case *pg.Node_CreateFunctionStmt:
+		if n.CreateFunctionStmt.IsProcedure {
+			return "CREATE PROCEDURE"
+		}
+		return "CREATE FUNCTION"
+	case *pg.Node_ViewStmt:
+		return "CREATE VIEW"
+	case *pg.Node_DropStmt:
+		return "DROP " + objectName(n.DropStmt.RemoveType)
+	case *pg.Node_AlterTableStmt:
+		return "ALTER " + objectName(n.AlterTableStmt.Objtype)
+	case *pg.Node_RenameStmt:
+		return "ALTER " + objectName(n.RenameStmt.RenameType)
+	case *pg.Node_CreateTableAsStmt:
+		return "CREATE TABLE AS"
+	case *pg.Node_TruncateStmt:
+		return "TRUNCATE"
+	case *pg.Node_CopyStmt:
+		return "COPY"
+	case *pg.Node_ExplainStmt:
+		return "EXPLAIN"
+	case *pg.Node_GrantStmt:
+		if n.GrantStmt.IsGrant {
+			return "GRANT"
+		}
+		return "REVOKE"
+	case *pg.Node_DoStmt:
+		return "DO"
+	}
+	kind := fmt.Sprintf("%T", n.Node)
+	kind = strings.TrimSuffix(strings.TrimPrefix(kind, "*pg_query.Node_"), "Stmt")
+	var b strings.Builder
+	for i, r := range kind {
+		if i > 0 && r >= 'A' && r <= 'Z' {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ToUpper(b.String())
+}
+
+func objectName(t pg.ObjectType) string {
+	if t == pg.ObjectType_OBJECT_TABCONSTRAINT || t == pg.ObjectType_OBJECT_COLUMN {
+		return "TABLE"
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(t.String(), "OBJECT_"), "_", " ")
+}
+
+// schemaOf is where a new object goes: the schema it names, or blockchain.
+func (d *definer) schemaOf(name string) (string, error) {
+	switch name {
+	case "", "public":
+		return catalog.Blockchain, nil
+	case catalog.Private:
+		return "", pgerr.NotBuilt("schema private is not supported")
+	case catalog.Provenance, catalog.PgCatalog, catalog.Information:
+		return "", pgerr.New(pgerr.InsufficientPrivilege, "permission denied for schema %s", name)
+	}
+	if _, ok := d.catalog().Schema(name); !ok {
+		return "", pgerr.New(pgerr.InvalidSchemaName, "schema \"%s\" does not exist", name)
+	}
+	return name, nil
+}
+
+// relationFree refuses a name that a table, view or index has already.
+func (d *definer) relationFree(schema, name string) error {
+	_, isTable := d.catalog().Table(schema, name)
+	_, isIndex := d.catalog().IndexTable(schema, name)
+	if isTable || isIndex {
+		return pgerr.New(pgerr.DuplicateTable, "relation \"%s\" already exists", name)
+	}
+	return nil
+}
+
+// findTable finds a table that a statement names.
+func (d *definer) findTable(v *pg.RangeVar) (*catalog.Table, error) {
+	for _, schema := range d.searchIn(v.Schemaname) {
+		if t, ok := d.catalog().Table(schema, v.Relname); ok {
+			if t.System {
+				return nil, pgerr.New(pgerr.InsufficientPrivilege, "permission denied: \"%s\" is a relation of the ledger", t.Name)
+			}
+			return t, nil
+		}
+	}
+	name := v.Relname
+	if v.Schemaname != "" {
+		name = v.Schemaname + "." + name
+	}
+	return nil, pgerr.New(pgerr.UndefinedTable, "relation \"%s\" does not exist", name)
+}
+
+func (d *definer) searchIn(schema string) []string {
+	if schema != "" && schema != "public" {
+		return []string{schema}
+	}
+	return SearchPath
+}
+
+// options plans something in the script's environment.
+func (d *definer) options(st parse.Statement) *plan.Options {
+	return &plan.Options{
+		Catalog: d.catalog(), SearchPath: SearchPath, Virtual: d.engine.opts.Virtual, Contract: true,
+		Format: &datum.ContractFormat, Script: st.Script,
+	}
+}
+
+// deparse gives the source of an expression node, as the user wrote it.
+func deparse(n *pg.Node) (string, error) {
+	out, err := deparseStatement(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: &pg.SelectStmt{
+		TargetList:  []*pg.Node{{Node: &pg.Node_ResTarget{ResTarget: &pg.ResTarget{Val: n}}}},
+		LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT, Op: pg.SetOperation_SETOP_NONE,
+	}}})
+	return strings.TrimPrefix(out, "SELECT "), err
+}
+
+// treeVersion is the version of the grammar that parse trees belong to.
+const treeVersion = 170007
+
+// deparseStatement writes a statement in PostgreSQL's own spelling.
+func deparseStatement(n *pg.Node) (string, error) {
+	out, err := pg.Deparse(&pg.ParseResult{Version: treeVersion, Stmts: []*pg.RawStmt{{Stmt: n}}})
+	if err != nil {
+		return "", pgerr.New(pgerr.InternalError, "statement cannot be written: %v", err)
+	}
+	return out, nil
+}

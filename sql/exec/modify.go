@@ -1,0 +1,518 @@
+package exec
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/tallystick/tallystick/mvcc"
+	"github.com/tallystick/tallystick/sql/catalog"
+	"github.com/tallystick/tallystick/sql/datum"
+	"github.com/tallystick/tallystick/sql/pgerr"
+	"github.com/tallystick/tallystick/sql/plan"
+)
+
+// modifyProg is a compiled INSERT, UPDATE or DELETE.
+type modifyProg struct {
+	kind     plan.ModifyKind
+	table    *catalog.Table
+	layout   *catalog.Layout
+	child    nodeProg
+	keep     []int // slots of the child's rows that are collected
+	old      []int
+	new      []evalFunc // nil: null
+	newSlots []int
+
+	generated []generatedProg
+	checks    []checkProg
+	conflict  *conflictProg
+	fks       []*fkProg // of this table
+	refs      []*fkProg // that refer to this table
+	changed   []bool
+	decoder   *datum.RowDecoder // complete rows, in column order
+
+	hasReturning bool
+	returning    []evalFunc
+	out          []int
+
+	top      bool // its rows are those of the command tag
+	deferred bool // writes wait for the end of the statement, see deferWrites
+	repeats  bool // the child may make a row of the table more than once
+	guarded  bool // functions that run meanwhile may write the table as well
+}
+
+type generatedProg struct {
+	column int
+	eval   evalFunc
+}
+
+type checkProg struct {
+	name string
+	eval evalFunc
+}
+
+type conflictProg struct {
+	index    int // the arbiter; -1: all unique indexes
+	set      []evalFunc
+	where    evalFunc
+	existing []int
+	changed  []bool
+}
+
+func (c *compiler) modify(n *plan.Modify) (nodeProg, error) {
+	l, err := c.layout(n.Table)
+	if err != nil {
+		return nil, err
+	}
+	calls := c.userCalls
+	c.userCalls = false
+	p := &modifyProg{kind: n.Kind, table: n.Table, layout: l, old: n.Old, newSlots: n.NewSlots, changed: n.Changed,
+		out: n.Out, hasReturning: n.Returning != nil}
+	if p.child, err = c.node(n.Child); err != nil {
+		return nil, err
+	}
+	var keep slotSet
+	for _, list := range [][]int{n.Carry, n.Old} {
+		for _, s := range list {
+			if s >= 0 && !keep.has(s) {
+				keep.add(s)
+				p.keep = append(p.keep, s)
+			}
+		}
+	}
+	if _, single := n.Child.(*plan.Scan); !single && n.Kind != plan.Insert {
+		p.repeats = true
+	}
+	if p.new, err = c.exprs(n.New); err != nil {
+		return nil, err
+	}
+	for _, g := range n.Generated {
+		ev, err := c.expr(g.Expr)
+		if err != nil {
+			return nil, err
+		}
+		p.generated = append(p.generated, generatedProg{g.Column, ev})
+	}
+	for _, k := range n.Checks {
+		ev, err := c.expr(k.Expr)
+		if err != nil {
+			return nil, err
+		}
+		p.checks = append(p.checks, checkProg{k.Name, ev})
+	}
+	if p.returning, err = c.exprs(n.Returning); err != nil {
+		return nil, err
+	}
+	if n.Conflict != nil {
+		if p.conflict, err = c.conflict(n.Conflict, l); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.foreignKeys(p, n); err != nil {
+		return nil, err
+	}
+	every := make([]int, len(n.Table.Columns))
+	for i := range every {
+		every[i] = i
+	}
+	p.decoder = l.Decoder(every)
+	p.guarded = c.userCalls
+	c.userCalls = c.userCalls || calls
+	c.fills.add(n.Out...)
+	c.fills.add(n.NewSlots...)
+	return p, nil
+}
+
+func (c *compiler) conflict(n *plan.Conflict, l *catalog.Layout) (*conflictProg, error) {
+	p := &conflictProg{index: -1, existing: n.ExistingSlots, changed: n.Changed}
+	if n.Index != nil {
+		if p.index = l.Position(n.Index); p.index < 0 {
+			return nil, fmt.Errorf("exec: index %s is not one of the table", n.Index.Name)
+		}
+	}
+	var err error
+	if n.Set != nil {
+		if p.index < 0 {
+			return nil, fmt.Errorf("exec: ON CONFLICT DO UPDATE without an index")
+		}
+		if p.set, err = c.exprs(n.Set); err != nil {
+			return nil, err
+		}
+	}
+	p.where, err = c.optional(n.Where)
+	return p, err
+}
+
+// deferWrites makes a member of WITH hold its writes back until the statement
+// ends: all parts of a statement see the table as it was before. What ON CONFLICT
+// does depends on the rows that are there when it runs; it writes at once.
+func (p *modifyProg) deferWrites() { p.deferred = p.conflict == nil }
+
+func (p *modifyProg) iter() rowIter {
+	it := &modifyIter{p: p, child: p.child.iter(), w: newTableWriter(p.table, p.layout)}
+	it.rows.width = len(p.keep)
+	n := len(p.table.Columns)
+	it.oldRow, it.newRow = make([]datum.Datum, n), make([]datum.Datum, n)
+	it.waiting.width = n
+	return it
+}
+
+// modifyIter first collects all rows of its child, then changes one after the
+// other and returns those that RETURNING asks for.
+type modifyIter struct {
+	p     *modifyProg
+	child rowIter
+	w     *tableWriter
+
+	rows      rowStore
+	collected bool
+	at        int
+
+	oldRow, newRow []datum.Datum
+	touched        map[string]struct{} // primary keys changed so far, where that matters
+	waiting        rowStore            // deferred: old rows, new rows
+}
+
+func (it *modifyIter) open(f *frame) error {
+	it.rows.reset(f)
+	it.waiting.reset(f)
+	it.collected, it.at, it.touched = false, 0, nil
+	return it.child.open(f)
+}
+
+func (it *modifyIter) close() {
+	it.child.close()
+	it.rows.drop()
+	it.waiting.drop()
+	clear(it.oldRow)
+	clear(it.newRow)
+	it.touched = nil
+	it.collected, it.at = false, 0
+}
+
+func (it *modifyIter) next(f *frame) (bool, error) {
+	if !it.collected {
+		if err := it.collect(f); err != nil {
+			return false, err
+		}
+	}
+	for it.at < it.rows.n {
+		if err := f.row(); err != nil {
+			return false, err
+		}
+		it.rows.restore(f, it.at, 0, it.p.keep)
+		it.at++
+		done, err := it.change(f)
+		if err != nil {
+			return false, err
+		}
+		if !done {
+			continue
+		}
+		if it.p.top {
+			f.affected++
+		}
+		if !it.p.hasReturning {
+			continue
+		}
+		for i, ev := range it.p.returning {
+			if f.slots[it.p.out[i]], err = ev(f); err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// collect reads the child. The statement proper then lets the members of its
+// WITH finish, which see the tables as they still are, and writes last.
+func (it *modifyIter) collect(f *frame) error {
+	for {
+		ok, err := it.child.next(f)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		if err := it.rows.addSlots(f, it.p.keep); err != nil {
+			return err
+		}
+	}
+	it.collected = true
+	f.modifies = append(f.modifies, it)
+	if it.p.top && f.with != nil {
+		if err := f.with.runRest(f); err != nil {
+			return err
+		}
+		return f.flush()
+	}
+	return nil
+}
+
+// flush performs the deferred writes so far.
+func (f *frame) flush() error {
+	for _, it := range f.modifies {
+		if err := it.flush(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish ends a statement that writes: deferred writes, then the foreign keys.
+func (f *frame) finish() error {
+	if err := f.flush(); err != nil {
+		return err
+	}
+	return f.verifyForeignKeys()
+}
+
+// change applies the present row. False means that there was nothing to do.
+func (it *modifyIter) change(f *frame) (bool, error) {
+	p := it.p
+	if p.kind != plan.Insert {
+		for c, slot := range p.old {
+			it.oldRow[c] = datum.Null
+			if slot >= 0 {
+				it.oldRow[c] = f.slots[slot]
+			}
+		}
+		if p.repeats && !it.first(it.oldRow) {
+			return false, nil
+		}
+	}
+	if p.kind == plan.Delete {
+		if p.deferred {
+			return true, it.defers(f)
+		}
+		return true, it.delete(f)
+	}
+	if err := it.compute(f, p.new); err != nil {
+		return false, err
+	}
+	switch {
+	case p.deferred:
+		return true, it.defers(f)
+	case p.kind == plan.Update:
+		return true, it.update(f, p.changed)
+	case p.conflict != nil:
+		return it.upsert(f)
+	}
+	return true, it.insert(f)
+}
+
+// first tells that a row has not been changed by this statement. Of the matches
+// that a join makes for one row only the first counts.
+func (it *modifyIter) first(row []datum.Datum) bool {
+	key := it.p.layout.PrimaryKey(it.w.scratch[:0], row)
+	it.w.scratch = key
+	if _, ok := it.touched[string(key)]; ok {
+		return false
+	}
+	it.touch(key)
+	return true
+}
+
+func (it *modifyIter) touch(key []byte) {
+	if it.touched == nil {
+		it.touched = map[string]struct{}{}
+	}
+	it.touched[string(key)] = struct{}{}
+}
+
+// compute makes the new row from exprs, with generated columns, and verifies
+// what concerns it alone.
+func (it *modifyIter) compute(f *frame, exprs []evalFunc) error {
+	p := it.p
+	for c := range it.newRow {
+		it.newRow[c] = datum.Null
+		if c < len(exprs) && exprs[c] != nil {
+			d, err := exprs[c](f)
+			if err != nil {
+				return err
+			}
+			it.newRow[c] = d
+		}
+	}
+	for c, slot := range p.newSlots {
+		if slot >= 0 {
+			f.slots[slot] = it.newRow[c]
+		}
+	}
+	for _, g := range p.generated {
+		d, err := g.eval(f)
+		if err != nil {
+			return err
+		}
+		it.newRow[g.column] = d
+		if slot := p.newSlots[g.column]; slot >= 0 {
+			f.slots[slot] = d
+		}
+	}
+	if err := checkNotNull(f, p.table, it.newRow); err != nil {
+		return err
+	}
+	for i := range p.checks {
+		d, err := p.checks[i].eval(f)
+		if err != nil {
+			return err
+		}
+		if !d.IsNull() && !d.Bool() {
+			return errCheck(f, p.table, p.checks[i].name, it.newRow)
+		}
+	}
+	return nil
+}
+
+func (it *modifyIter) insert(f *frame) error {
+	if err := it.w.insert(f, it.newRow); err != nil {
+		return err
+	}
+	return f.noteForeignKeys(it.p, nil, it.newRow)
+}
+
+func (it *modifyIter) update(f *frame, changed []bool) error {
+	if ok, err := it.intact(f); err != nil || !ok {
+		return err
+	}
+	if err := it.w.update(f, it.oldRow, it.newRow, changed); err != nil {
+		return err
+	}
+	return f.noteForeignKeys(it.p, it.oldRow, it.newRow)
+}
+
+func (it *modifyIter) delete(f *frame) error {
+	if ok, err := it.intact(f); err != nil || !ok {
+		return err
+	}
+	if err := it.w.delete(f, it.oldRow); err != nil {
+		return err
+	}
+	return f.noteForeignKeys(it.p, it.oldRow, nil)
+}
+
+// intact tells whether the row to be changed is still as it was collected. If
+// another part of the same statement changed it, that change stands and this one
+// is dropped; a function that the statement calls must not have changed it.
+func (it *modifyIter) intact(f *frame) (bool, error) {
+	if !it.p.guarded && f.with == nil {
+		return true, nil
+	}
+	key := it.p.layout.PrimaryKey(nil, it.oldRow)
+	now, _, ok, err := f.env.Txn.Get(key, mvcc.ReadUnrecorded)
+	if err != nil {
+		return false, err
+	}
+	if ok && bytes.Equal(now, it.p.layout.EncodeRow(nil, it.oldRow)) {
+		return true, nil
+	}
+	if f.with != nil {
+		return false, nil
+	}
+	what := "updated"
+	if it.p.kind == plan.Delete {
+		what = "deleted"
+	}
+	return false, pgerr.New(errTriggeredChange, "tuple to be %s was already modified by an operation triggered by the current command", what)
+}
+
+// errTriggeredChange is triggered_data_change_violation.
+const errTriggeredChange pgerr.Code = "27000"
+
+// defers keeps the present change for flush.
+func (it *modifyIter) defers(f *frame) error {
+	if err := it.waiting.addRow(f, it.oldRow); err != nil {
+		return err
+	}
+	return it.waiting.addRow(f, it.newRow)
+}
+
+// flush performs the deferred changes so far.
+func (it *modifyIter) flush(f *frame) error {
+	for i := 0; i < it.waiting.n; i += 2 {
+		copy(it.oldRow, it.waiting.row(i))
+		copy(it.newRow, it.waiting.row(i+1))
+		var err error
+		switch it.p.kind {
+		case plan.Insert:
+			err = it.insert(f)
+		case plan.Update:
+			err = it.update(f, it.p.changed)
+		default:
+			err = it.delete(f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	it.waiting.reset(f)
+	return nil
+}
+
+// upsert inserts the row unless a row with the same key is there, and does
+// what ON CONFLICT says otherwise.
+func (it *modifyIter) upsert(f *frame) (bool, error) {
+	p, k := it.p, it.p.conflict
+	for i := range p.table.Indexes {
+		if k.index >= 0 && i != k.index || !p.layout.Exclusive(i, it.newRow) {
+			continue
+		}
+		key := p.layout.IndexKey(it.w.scratch[:0], i, it.newRow)
+		it.w.scratch = key
+		value, _, live, err := f.env.Txn.Get(key, mvcc.ReadExistence)
+		if err != nil {
+			return false, err
+		}
+		if !live {
+			continue
+		}
+		if k.set == nil {
+			return false, nil
+		}
+		if i == 0 {
+			value = append([]byte(nil), key[catalog.PrefixLen:]...)
+		}
+		return it.updateExisting(f, value)
+	}
+	if k.set != nil {
+		key := p.layout.PrimaryKey(it.w.scratch[:0], it.newRow)
+		it.w.scratch = key
+		it.touch(key)
+	}
+	return true, it.insert(f)
+}
+
+// updateExisting is DO UPDATE of the row whose primary key ends in suffix.
+func (it *modifyIter) updateExisting(f *frame, suffix []byte) (bool, error) {
+	p, k := it.p, it.p.conflict
+	key := append(append([]byte(nil), p.layout.IndexPrefix(0)...), suffix...)
+	if _, ok := it.touched[string(key)]; ok {
+		return false, pgerr.New(pgerr.CardinalityViolation, "ON CONFLICT DO UPDATE command cannot affect row a second time").
+			WithHint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values.")
+	}
+	value, _, ok, err := f.env.Txn.Get(key, f.mode)
+	if err != nil {
+		return false, err
+	}
+	if !ok {
+		return false, fmt.Errorf("exec: table %s has an index entry without a row, primary key %x", p.table.Name, suffix)
+	}
+	if err := p.decoder.Decode(value, it.oldRow); err != nil {
+		return false, err
+	}
+	for c, slot := range k.existing {
+		if slot >= 0 {
+			f.slots[slot] = it.oldRow[c]
+		}
+	}
+	if ok, err := pass(f, k.where); err != nil || !ok {
+		return false, err
+	}
+	if err := it.compute(f, k.set); err != nil {
+		return false, err
+	}
+	it.touch(key)
+	it.first(it.newRow) // the update may have moved it
+	return true, it.update(f, k.changed)
+}

@@ -1,0 +1,142 @@
+package plan
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/tallystick/tallystick/sql/catalog"
+	"github.com/tallystick/tallystick/sql/datum"
+	"github.com/tallystick/tallystick/sql/pgerr"
+)
+
+// ContractCall is a statement that consists of one call of a user's function
+// or procedure: SELECT f(...), SELECT * FROM f(...), CALL p(...).
+type ContractCall struct {
+	Func *catalog.Func
+	// Args are free of columns; they are computed by whoever signs the call.
+	Args []Expr
+	// Slots, Subqueries and CTEs are the frame that Args need.
+	Slots, Subqueries, CTEs int
+	// Record tells that the result columns of the function are to be shown as
+	// one record (SELECT f(...) of a function with several OUT arguments).
+	Record bool
+	// Columns is the result; nil for a procedure without INOUT arguments.
+	Columns []Column
+	Params  []datum.Type
+}
+
+// AsCall returns the call that the plan consists of, or nil if it is something
+// else. Whether the function is volatile is the caller's question.
+func (pl *Plan) AsCall() *ContractCall {
+	f, args, record := soleCall(pl.Root)
+	if f == nil {
+		return nil
+	}
+	return &ContractCall{
+		Func: f, Args: args, Slots: pl.Slots, Subqueries: pl.Subqueries, CTEs: pl.CTEs,
+		Record: record && len(f.OutArgs()) > 1, Columns: pl.Columns, Params: pl.Params,
+	}
+}
+
+func soleCall(n Node) (*catalog.Func, []Expr, bool) {
+	switch n := n.(type) {
+	case *Project:
+		if r, ok := n.Child.(*Result); ok && r.Cond == nil && len(n.Exprs) == 1 {
+			if c, ok := n.Exprs[0].(*UserCall); ok {
+				return c.Func, c.Args, true
+			}
+		}
+	case *ProjectSet:
+		if r, ok := n.Child.(*Result); ok && r.Cond == nil && len(n.Sets) == 1 && n.Sets[0].User != nil {
+			return n.Sets[0].User, n.Sets[0].Args, true
+		}
+	case *FuncScan:
+		if n.User != nil && n.Filter == nil && n.Ordinality < 0 {
+			return n.User, n.Args, false
+		}
+	}
+	return nil, nil, false
+}
+
+// VolatileCall returns a volatile function of a user that the plan calls
+// somewhere, or nil.
+func (pl *Plan) VolatileCall() *catalog.Func {
+	var found *catalog.Func
+	see := func(f *catalog.Func) {
+		if found == nil && f.Volatility == "v" {
+			found = f
+		}
+	}
+	walkNode(pl.Root, func(e Expr) {
+		switch e := e.(type) {
+		case *UserCall:
+			see(e.Func)
+		case *Subquery:
+			eachNode(e.Plan, func(n Node) { nodeCalls(n, see) })
+		}
+	})
+	eachNode(pl.Root, func(n Node) { nodeCalls(n, see) })
+	return found
+}
+
+func eachNode(n Node, f func(Node)) {
+	f(n)
+	for _, c := range inputs(n) {
+		eachNode(c, f)
+	}
+}
+
+func nodeCalls(n Node, see func(*catalog.Func)) {
+	switch n := n.(type) {
+	case *FuncScan:
+		if n.User != nil {
+			see(n.User)
+		}
+	case *ProjectSet:
+		for _, s := range n.Sets {
+			if s.User != nil {
+				see(s.User)
+			}
+		}
+	}
+}
+
+// CallStatement analyzes CALL.
+func CallStatement(n *pg.CallStmt, opts *Options) (*ContractCall, error) {
+	p := newPlanner(opts)
+	s := &scope{noAggs: "CALL arguments"}
+	c, err := p.resolveCall(n.Funccall, s, "CALL")
+	if err != nil {
+		if pgerr.CodeOf(err) == pgerr.UndefinedFunction {
+			if e, ok := pgerr.From(err); ok {
+				e.Message = "procedure" + e.Message[len("function"):]
+				e.Hint = "No procedure matches the given name and argument types. You might need to add explicit type casts."
+			}
+		}
+		return nil, err
+	}
+	if c.user == nil || c.user.Kind != catalog.Procedure {
+		name := funcName(n.Funccall)
+		return nil, p.errAt(n.Funccall.Location, pgerr.WrongObjectType, "%s is not a procedure", name).
+			WithHint("To call a function, use SELECT.")
+	}
+	out := &ContractCall{Func: c.user, Args: c.args, Slots: p.slots, Subqueries: p.subqueries, CTEs: p.ctes}
+	for _, a := range c.user.OutArgs() {
+		out.Columns = append(out.Columns, Column{Name: a.Name, Type: a.Type})
+	}
+	if out.Params, err = p.paramTypes(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// ResultColumns are the columns of the rows that calling f gives.
+func ResultColumns(f *catalog.Func) []Column {
+	if f.Kind == catalog.Procedure && len(f.OutArgs()) == 0 {
+		return nil
+	}
+	var out []Column
+	for _, c := range userColumns(f) {
+		out = append(out, Column{Name: c.name, Type: c.typ})
+	}
+	return out
+}

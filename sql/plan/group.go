@@ -1,0 +1,267 @@
+package plan
+
+import (
+	"slices"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/tallystick/tallystick/sql/datum"
+	"github.com/tallystick/tallystick/sql/pgerr"
+)
+
+// grouping collects the aggregates and keys of one query level.
+type grouping struct {
+	used bool // an aggregate was seen
+	aggs []Agg
+	keys []Expr
+	out  []int
+}
+
+// insideAggregate is s for the arguments of an aggregate: aggregates must not
+// nest.
+func (s *scope) insideAggregate(name string) *scope {
+	in := *s
+	in.noAggs, in.sets = "aggregate", nil
+	return &in
+}
+
+// aggregateCall turns a call of an aggregate into a reference to its result.
+func (p *planner) aggregateCall(n *pg.FuncCall, c *callee, s *scope, clause string) (Expr, error) {
+	if n.AggWithinGroup {
+		return nil, p.at(pgerr.NotBuilt("ordered-set aggregates are not supported"), n.Location)
+	}
+	if s.group == nil || s.noAggs != "" {
+		if s.noAggs == "aggregate" {
+			return nil, p.errAt(n.Location, pgerr.GroupingError, "aggregate function calls cannot be nested")
+		}
+		where := clause
+		if s.noAggs != "" {
+			where = s.noAggs
+		}
+		return nil, p.errAt(n.Location, pgerr.GroupingError, "aggregate functions are not allowed in %s", where)
+	}
+	if err := p.admit(c.builtin, n.Location); err != nil {
+		return nil, err
+	}
+	if c.builtin.NewState == nil {
+		return nil, p.at(pgerr.NotBuilt("aggregate %s is not supported", c.builtin), n.Location)
+	}
+	agg := Agg{Func: c.builtin, Args: c.args, Distinct: n.AggDistinct}
+	inner := s.insideAggregate(c.builtin.Name)
+	for _, o := range n.AggOrder {
+		sb := o.GetSortBy()
+		e, err := p.expr(sb.Node, inner, clause)
+		if err != nil {
+			return nil, err
+		}
+		if e, err = p.settle(e); err != nil {
+			return nil, err
+		}
+		k := SortKey{Expr: e}
+		k.Desc, k.NullsFirst = direction(sb)
+		if agg.Distinct && !slices.ContainsFunc(agg.Args, func(a Expr) bool { return sameExpr(a, e) }) {
+			return nil, p.errAt(location(sb.Node), pgerr.InvalidColumnReference, "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list")
+		}
+		agg.OrderBy = append(agg.OrderBy, k)
+	}
+	if n.AggFilter != nil {
+		e, err := p.condition(n.AggFilter, inner, "FILTER")
+		if err != nil {
+			return nil, err
+		}
+		agg.Filter = e
+	}
+	if agg.Distinct && slices.ContainsFunc(agg.Args, func(a Expr) bool { return a.Type().Hash == nil }) {
+		return nil, p.errAt(n.Location, pgerr.UndefinedFunction, "could not identify an equality operator for type %s", datum.FormatType(agg.Args[0].Type()))
+	}
+	if inner.correlated {
+		s.correlated = true
+	}
+	s.group.used = true
+	agg.Out = p.newSlot()
+	s.group.aggs = append(s.group.aggs, agg)
+	return NewSlot(c.ret, agg.Out, c.builtin.Name), nil
+}
+
+// groupClauses analyzes GROUP BY and HAVING.
+func (p *planner) groupClauses(n *pg.SelectStmt, targets []target, s *scope) (Expr, error) {
+	s.noAggs = "GROUP BY"
+	for _, g := range n.GroupClause {
+		if g.GetGroupingSet() != nil {
+			return nil, p.at(pgerr.NotBuilt("GROUPING SETS, CUBE and ROLLUP are not supported"), g.GetGroupingSet().Location)
+		}
+		e, err := p.groupKey(g, targets, s)
+		if err != nil {
+			return nil, err
+		}
+		if e.Type().Hash == nil {
+			return nil, p.errAt(location(g), pgerr.UndefinedFunction, "could not identify an equality operator for type %s", datum.FormatType(e.Type()))
+		}
+		if !slices.ContainsFunc(s.group.keys, func(k Expr) bool { return sameExpr(k, e) }) {
+			s.group.keys = append(s.group.keys, e)
+		}
+	}
+	s.noAggs = ""
+	if n.HavingClause == nil {
+		return nil, nil
+	}
+	return p.condition(n.HavingClause, s, "HAVING")
+}
+
+// groupKey analyzes one GROUP BY entry. An input column has precedence over an
+// output name, unlike in ORDER BY.
+func (p *planner) groupKey(g *pg.Node, targets []target, s *scope) (Expr, error) {
+	if ref := g.GetColumnRef(); ref != nil {
+		parts, _ := nameParts(ref.Fields)
+		col, err := p.findColumn(parts, &scope{rels: s.rels, usings: s.usings}, ref.Location)
+		if err != nil {
+			return nil, err
+		}
+		if col != nil {
+			return p.columnRef(ref, s)
+		}
+	}
+	i, err := p.outputColumn(g, targets, "GROUP BY")
+	if err != nil {
+		return nil, err
+	}
+	if i >= 0 {
+		if p.hasAggregate(targets[i].expr, s) {
+			return nil, p.errAt(location(g), pgerr.GroupingError, "aggregate functions are not allowed in GROUP BY")
+		}
+		return p.settle(targets[i].expr)
+	}
+	e, err := p.expr(g, s, "GROUP BY")
+	if err != nil {
+		return nil, err
+	}
+	return p.settle(e)
+}
+
+func (p *planner) hasAggregate(e Expr, s *scope) bool {
+	found := false
+	walk(e, func(x Expr) {
+		if sl, ok := x.(*Slot); ok && s.group.isResult(sl.Index) {
+			found = true
+		}
+	})
+	return found
+}
+
+func (g *grouping) isResult(slot int) bool {
+	return slices.ContainsFunc(g.aggs, func(a Agg) bool { return a.Out == slot })
+}
+
+// aggregate adds the grouping and rewrites what stands above it.
+func (p *planner) aggregate(node Node, s *scope, targets []target, keys []orderKey, having Expr) (Node, error) {
+	g := s.group
+	for _, k := range g.keys {
+		if sl, ok := k.(*Slot); ok {
+			g.out = append(g.out, sl.Index)
+		} else {
+			g.out = append(g.out, p.newSlot())
+		}
+	}
+	for i := range targets {
+		e, err := p.regroup(targets[i].expr, s, location(targets[i].node))
+		if err != nil {
+			return nil, err
+		}
+		targets[i].expr = e
+	}
+	for i := range keys {
+		if keys[i].target >= 0 {
+			continue
+		}
+		e, err := p.regroup(keys[i].key.Expr, s, -1)
+		if err != nil {
+			return nil, err
+		}
+		keys[i].key.Expr = e
+	}
+	if having != nil {
+		var err error
+		if having, err = p.regroup(having, s, -1); err != nil {
+			return nil, err
+		}
+	}
+	agg := &Aggregate{Child: node, GroupBy: g.keys, GroupOut: g.out, Aggs: g.aggs}
+	if having != nil {
+		return &Filter{Child: agg, Cond: having}, nil
+	}
+	return agg, nil
+}
+
+// regroup replaces group keys in e by their results and refuses columns that
+// are neither grouped nor aggregated.
+func (p *planner) regroup(e Expr, s *scope, loc int32) (Expr, error) {
+	for i, k := range s.group.keys {
+		if sameExpr(e, k) {
+			return NewSlot(k.Type(), s.group.out[i], ""), nil
+		}
+	}
+	switch x := e.(type) {
+	case *Slot:
+		return e, p.checkGrouped(x, s, loc)
+	case *Subquery:
+		var err error
+		walkNode(x.Plan, func(y Expr) {
+			if sl, ok := y.(*Slot); ok && err == nil {
+				err = p.checkGrouped(sl, s, loc)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return p.regroupOperands(e, s, loc)
+}
+
+// regroupOperands applies regroup to the direct operands of e.
+func (p *planner) regroupOperands(e Expr, s *scope, loc int32) (Expr, error) {
+	var err error
+	one := func(x *Expr) {
+		if err == nil && *x != nil {
+			*x, err = p.regroup(*x, s, loc)
+		}
+	}
+	eachOperand(e, one)
+	return e, err
+}
+
+// checkGrouped accepts a slot that does not belong to the query's own items,
+// is a group key, or depends on one: a column of a table whose primary key is
+// grouped.
+func (p *planner) checkGrouped(sl *Slot, s *scope, loc int32) error {
+	r := p.owner[sl.Index]
+	if r == nil || !slices.Contains(s.rels, r) || s.group.isResult(sl.Index) {
+		return nil
+	}
+	if slices.Contains(s.group.out, sl.Index) {
+		return nil
+	}
+	if p.dependsOnKey(r, s) {
+		s.group.keys = append(s.group.keys, NewSlot(sl.Type(), sl.Index, sl.Name))
+		s.group.out = append(s.group.out, sl.Index)
+		return nil
+	}
+	name := sl.Name
+	if r.alias != "" {
+		name = r.alias + "." + name
+	}
+	return p.errAt(loc, pgerr.GroupingError, "column \"%s\" must appear in the GROUP BY clause or be used in an aggregate function", name)
+}
+
+// dependsOnKey tells whether all primary key columns of r are group keys.
+func (p *planner) dependsOnKey(r *rel, s *scope) bool {
+	if r.table == nil || r.scan == nil || r.scan.Provenance {
+		return false
+	}
+	for _, k := range r.table.Primary().Keys {
+		slot := r.scan.Slots[k.Column]
+		if slot < 0 || !slices.Contains(s.group.out, slot) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,329 @@
+package plan
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/tallystick/tallystick/sql/catalog"
+	"github.com/tallystick/tallystick/sql/datum"
+	"github.com/tallystick/tallystick/sql/pgerr"
+)
+
+// rel is one item of FROM that names can refer to.
+type rel struct {
+	id     int // its place among the rels of its query, for join planning
+	alias  string
+	schema string // of a table named without alias; "" otherwise
+	cols   []column
+	hidden []column // found by name, not part of *: system columns
+	scan   *Scan    // of a stored table: slots are handed out on first use
+	vscan  *VirtualScan
+	fscan  *FuncScan
+	cscan  *CTEScan
+	table  *catalog.Table
+	// noStar tells that * skips the columns that a USING join has merged.
+	merged map[int]bool
+	// visible is false for an item that an expression stands beside, not behind.
+	visible bool
+	lateral bool
+}
+
+// scope is what names mean at one place of a query.
+type scope struct {
+	parent *scope
+	rels   []*rel
+	// usings are the merged columns of JOIN ... USING, found before the rels.
+	usings []column
+	ctes   map[string]*cteRef
+	// outer counts references to the scope's parent: see correlated.
+	correlated bool
+	volatile   bool
+	group      *grouping
+	// aggs says whether aggregates are allowed here, and if not, where we are.
+	noAggs string
+	// sets collects set-returning functions of a select list.
+	sets *[]SetItem
+}
+
+// child opens the scope of a subquery.
+func (s *scope) child() *scope { return &scope{parent: s, noAggs: ""} }
+
+// columnRef resolves a name, possibly qualified.
+func (p *planner) columnRef(ref *pg.ColumnRef, s *scope) (Expr, error) {
+	parts, star := nameParts(ref.Fields)
+	if star {
+		return nil, p.errAt(ref.Location, pgerr.SyntaxError, "row expansion via \"*\" is not supported here")
+	}
+	col, err := p.findColumn(parts, s, ref.Location)
+	if err != nil {
+		return nil, err
+	}
+	v, err := p.variable(parts)
+	if err != nil {
+		return nil, p.locate(err, ref.Location)
+	}
+	switch {
+	case col != nil && v != nil:
+		return nil, p.errAt(ref.Location, pgerr.AmbiguousColumn, "column reference \"%s\" is ambiguous", strings.Join(parts, ".")).
+			WithDetail("It could refer to either a PL/pgSQL variable or a table column.")
+	case col != nil:
+		return col, nil
+	case v != nil:
+		return v, nil
+	}
+	if e, err := p.wholeRow(parts, s, ref.Location); e != nil || err != nil {
+		return e, err
+	}
+	return nil, p.noColumn(parts, s, ref.Location)
+}
+
+func (p *planner) variable(parts []string) (Expr, error) {
+	if p.opts.Variable == nil {
+		return nil, nil
+	}
+	return p.opts.Variable(parts)
+}
+
+func nameParts(fields []*pg.Node) (parts []string, star bool) {
+	for _, f := range fields {
+		switch n := f.Node.(type) {
+		case *pg.Node_String_:
+			parts = append(parts, n.String_.Sval)
+		case *pg.Node_AStar:
+			star = true
+		}
+	}
+	return parts, star
+}
+
+// findColumn looks for a column from the innermost scope outwards; nil if
+// there is none.
+func (p *planner) findColumn(parts []string, s *scope, loc int32) (Expr, error) {
+	name := parts[len(parts)-1]
+	for at := s; at != nil; at = at.parent {
+		e, err := p.findIn(at, parts[:len(parts)-1], name, loc)
+		if err != nil {
+			return nil, err
+		}
+		if e != nil {
+			markCorrelated(s, at)
+			return e, nil
+		}
+	}
+	return nil, nil
+}
+
+// markCorrelated notes that every scope from s out to, but not including, at
+// depends on an outer row.
+func markCorrelated(s, at *scope) {
+	for ; s != at; s = s.parent {
+		s.correlated = true
+	}
+}
+
+func (p *planner) findIn(s *scope, qualifier []string, name string, loc int32) (Expr, error) {
+	if len(qualifier) == 0 {
+		for i := range s.usings {
+			if s.usings[i].name == name {
+				c := &s.usings[i]
+				return NewSlot(c.typ, c.slot, c.name), nil
+			}
+		}
+	}
+	var found Expr
+	for _, r := range s.rels {
+		if !r.visible || !r.matches(qualifier) {
+			continue
+		}
+		for i := range r.cols {
+			if r.cols[i].name != name || len(qualifier) == 0 && r.merged[i] {
+				continue
+			}
+			if found != nil {
+				return nil, p.errAt(loc, pgerr.AmbiguousColumn, "column reference \"%s\" is ambiguous", name)
+			}
+			found = p.useColumn(r, i)
+		}
+	}
+	if found != nil {
+		return found, nil
+	}
+	for _, r := range s.rels {
+		if !r.visible || !r.matches(qualifier) {
+			continue
+		}
+		for i := range r.hidden {
+			if r.hidden[i].name == name {
+				if found != nil {
+					return nil, p.errAt(loc, pgerr.AmbiguousColumn, "column reference \"%s\" is ambiguous", name)
+				}
+				found = p.useHidden(r, i)
+			}
+		}
+	}
+	return found, nil
+}
+
+func (r *rel) matches(qualifier []string) bool {
+	switch len(qualifier) {
+	case 0:
+		return true
+	case 1:
+		return r.alias == qualifier[0]
+	case 2:
+		return r.schema == qualifier[0] && r.alias == qualifier[1]
+	}
+	return false
+}
+
+// useColumn returns a reference to column i, giving it a slot on first use.
+func (p *planner) useColumn(r *rel, i int) *Slot {
+	c := &r.cols[i]
+	if c.slot < 0 {
+		c.slot = p.newSlot()
+		p.owner[c.slot] = r
+		switch {
+		case r.scan != nil && int(c.attr) > 0:
+			r.scan.Slots[c.attr-1] = c.slot
+		case r.scan != nil:
+			r.scan.Sys.set(c.name, c.slot)
+		case r.vscan != nil:
+			r.vscan.Slots[i] = c.slot
+		case r.fscan != nil:
+			r.fscan.Slots[i] = c.slot
+		case r.cscan != nil:
+			r.cscan.Slots[i] = c.slot
+		}
+	}
+	return NewSlot(c.typ, c.slot, c.name)
+}
+
+func (p *planner) useHidden(r *rel, i int) *Slot {
+	c := &r.hidden[i]
+	if c.slot < 0 {
+		c.slot = p.newSlot()
+		p.owner[c.slot] = r
+		r.scan.Sys.set(c.name, c.slot)
+	}
+	return NewSlot(c.typ, c.slot, c.name)
+}
+
+// set assigns the slot of the system column of this name.
+func (s *SysSlots) set(name string, slot int) {
+	switch name {
+	case "xmin":
+		s.Xmin = slot
+	case "xmax":
+		s.Xmax = slot
+	case "creator_block":
+		s.CreatorBlock = slot
+	case "deleter_block":
+		s.DeleterBlock = slot
+	case "tableoid":
+		s.TableOID = slot
+	case "ctid":
+		s.Ctid = slot
+	}
+}
+
+func noSysSlots() SysSlots { return SysSlots{-1, -1, -1, -1, -1, -1} }
+
+// systemColumns are the columns that every stored row has besides its own.
+func systemColumns() []column {
+	return []column{
+		{name: "xmin", typ: datum.T(datum.Int8), slot: -1},
+		{name: "xmax", typ: datum.T(datum.Int8), slot: -1},
+		{name: "creator_block", typ: datum.T(datum.Int8), slot: -1},
+		{name: "deleter_block", typ: datum.T(datum.Int8), slot: -1},
+		{name: "tableoid", typ: datum.T(datum.OIDType), slot: -1},
+	}
+}
+
+// wholeRow resolves the name of a FROM item used as a value.
+func (p *planner) wholeRow(parts []string, s *scope, loc int32) (Expr, error) {
+	if len(parts) > 2 {
+		return nil, nil
+	}
+	for at := s; at != nil; at = at.parent {
+		for _, r := range at.rels {
+			if r.visible && r.matches(parts) {
+				markCorrelated(s, at)
+				return p.rowOf(r), nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+func (p *planner) rowOf(r *rel) Expr {
+	if r.fscan != nil && len(r.cols) == 1 {
+		return p.useColumn(r, 0)
+	}
+	row := &Row{typed: typed{datum.T(datum.Record)}}
+	for i := range r.cols {
+		row.Args = append(row.Args, p.useColumn(r, i))
+	}
+	return row
+}
+
+func (p *planner) noColumn(parts []string, s *scope, loc int32) error {
+	name := parts[len(parts)-1]
+	if len(parts) == 1 {
+		e := p.errAt(loc, pgerr.UndefinedColumn, "column \"%s\" does not exist", name)
+		return e
+	}
+	qualifier := parts[:len(parts)-1]
+	for at := s; at != nil; at = at.parent {
+		for _, r := range at.rels {
+			if !r.matches(qualifier) {
+				continue
+			}
+			if !r.visible {
+				return p.errAt(loc, pgerr.UndefinedTable, "invalid reference to FROM-clause entry for table \"%s\"", r.alias).
+					WithHint("There is an entry for table \"%s\", but it cannot be referenced from this part of the query.", r.alias)
+			}
+			return p.errAt(loc, pgerr.UndefinedColumn, "column %s does not exist", strings.Join(parts, "."))
+		}
+	}
+	return p.errAt(loc, pgerr.UndefinedTable, "missing FROM-clause entry for table \"%s\"", qualifier[len(qualifier)-1])
+}
+
+// star expands * or qualifier.* into references.
+func (p *planner) star(ref *pg.ColumnRef, s *scope) ([]Expr, []column, error) {
+	parts, _ := nameParts(ref.Fields)
+	var exprs []Expr
+	var cols []column
+	add := func(r *rel, i int) {
+		exprs = append(exprs, p.useColumn(r, i))
+		cols = append(cols, r.cols[i])
+	}
+	if len(parts) == 0 {
+		if len(s.rels) == 0 {
+			return nil, nil, p.errAt(ref.Location, pgerr.SyntaxError, "SELECT * with no tables specified is not valid")
+		}
+		for _, c := range s.usings {
+			exprs, cols = append(exprs, NewSlot(c.typ, c.slot, c.name)), append(cols, c)
+		}
+		for _, r := range s.rels {
+			for i := range r.cols {
+				if !r.merged[i] {
+					add(r, i)
+				}
+			}
+		}
+		return exprs, cols, nil
+	}
+	for at := s; at != nil; at = at.parent {
+		for _, r := range at.rels {
+			if r.visible && r.matches(parts) {
+				markCorrelated(s, at)
+				for i := range r.cols {
+					add(r, i)
+				}
+				return exprs, cols, nil
+			}
+		}
+	}
+	return nil, nil, p.errAt(ref.Location, pgerr.UndefinedTable, "missing FROM-clause entry for table \"%s\"", parts[len(parts)-1])
+}

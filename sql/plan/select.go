@@ -1,0 +1,497 @@
+package plan
+
+import (
+	"slices"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/tallystick/tallystick/sql/builtin"
+	"github.com/tallystick/tallystick/sql/datum"
+	"github.com/tallystick/tallystick/sql/pgerr"
+)
+
+// selectStmt plans SELECT, VALUES and set operations. s is the fresh scope of
+// the query; its parent is the query around it.
+func (p *planner) selectStmt(n *pg.SelectStmt, s *scope) (*query, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	if n == nil {
+		return nil, pgerr.New(pgerr.FeatureNotSupported, "only SELECT can be used as a subquery")
+	}
+	if n.IntoClause != nil {
+		return nil, p.at(pgerr.NotBuilt("SELECT ... INTO is not supported").WithHint("Create the table, then INSERT ... SELECT."), n.IntoClause.Rel.Location)
+	}
+	finish, err := p.with(n.WithClause, s)
+	if err != nil {
+		return nil, err
+	}
+	var q *query
+	switch {
+	case n.Op != pg.SetOperation_SETOP_NONE:
+		q, err = p.setOperation(n, s)
+	case len(n.ValuesLists) > 0:
+		q, err = p.valuesQuery(n, s)
+	default:
+		q, err = p.plainSelect(n, s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return finish(q), nil
+}
+
+// target is one entry of a select list.
+type target struct {
+	expr Expr
+	col  column
+	node *pg.Node
+}
+
+func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
+	if len(n.WindowClause) > 0 {
+		return nil, pgerr.NotBuilt("window functions are not supported")
+	}
+	items, conds, err := p.from(n.FromClause, s)
+	if err != nil {
+		return nil, err
+	}
+	if n.WhereClause != nil {
+		s.noAggs = "WHERE"
+		e, err := p.condition(n.WhereClause, s, "WHERE")
+		if err != nil {
+			return nil, err
+		}
+		conds = append(conds, conjuncts(e)...)
+	}
+	s.noAggs = ""
+	s.group = &grouping{}
+	var sets []SetItem
+	s.sets = &sets
+	targets, err := p.targets(n.TargetList, s)
+	if err != nil {
+		return nil, err
+	}
+	s.sets = nil
+	keys, err := p.sortKeys(n.SortClause, targets, s, len(n.DistinctClause) > 0)
+	if err != nil {
+		return nil, err
+	}
+	having, err := p.groupClauses(n, targets, s)
+	if err != nil {
+		return nil, err
+	}
+	grouped := s.group.used || len(n.GroupClause) > 0 || n.HavingClause != nil
+	order := p.pushableOrder(n, keys, items, grouped, sets)
+	node, err := p.joinAll(items, conds, order)
+	if err != nil {
+		return nil, err
+	}
+	if grouped {
+		if node, err = p.aggregate(node, s, targets, keys, having); err != nil {
+			return nil, err
+		}
+	}
+	q := &query{}
+	node = p.projectSets(node, sets)
+	q.node, q.cols = p.project(node, targets)
+	return p.orderAndLimit(q, n, targets, keys, s, order)
+}
+
+func (p *planner) projectSets(node Node, sets []SetItem) Node {
+	if len(sets) == 0 {
+		return node
+	}
+	return &ProjectSet{Child: node, Sets: sets}
+}
+
+// targets analyzes a select list, * expanded.
+func (p *planner) targets(list []*pg.Node, s *scope) ([]target, error) {
+	var out []target
+	for _, n := range list {
+		rt := n.GetResTarget()
+		if ref := rt.Val.GetColumnRef(); ref != nil {
+			if _, star := nameParts(ref.Fields); star {
+				exprs, cols, err := p.star(ref, s)
+				if err != nil {
+					return nil, err
+				}
+				for i := range exprs {
+					out = append(out, target{expr: exprs[i], col: cols[i]})
+				}
+				continue
+			}
+		}
+		e, err := p.expr(rt.Val, s, "SELECT")
+		if err != nil {
+			return nil, err
+		}
+		name := rt.Name
+		if name == "" {
+			name = figureName(rt.Val)
+		}
+		t := target{expr: e, col: column{name: name, typ: e.Type()}, node: rt.Val}
+		t.col.table, t.col.attr = p.origin(e)
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// origin names the table column that an expression is, if it is one.
+func (p *planner) origin(e Expr) (datum.OID, int16) {
+	s, ok := e.(*Slot)
+	if !ok {
+		return 0, 0
+	}
+	if r := p.owner[s.Index]; r != nil {
+		for _, c := range r.cols {
+			if c.slot == s.Index {
+				return c.table, c.attr
+			}
+		}
+	}
+	return 0, 0
+}
+
+// project computes the targets; plain slots need no work.
+func (p *planner) project(node Node, targets []target) (Node, []column) {
+	cols := make([]column, len(targets))
+	var exprs []Expr
+	var out []int
+	for i, t := range targets {
+		cols[i] = t.col
+		cols[i].typ = t.expr.Type()
+		if s, ok := t.expr.(*Slot); ok {
+			cols[i].slot = s.Index
+			continue
+		}
+		cols[i].slot = p.newSlot()
+		exprs, out = append(exprs, t.expr), append(out, cols[i].slot)
+	}
+	if exprs == nil {
+		return node, cols
+	}
+	return &Project{Child: node, Exprs: exprs, Out: out}, cols
+}
+
+// sortKey of a query: either a target or an expression of its own.
+type orderKey struct {
+	key    SortKey
+	target int // -1 = key.Expr stands alone
+}
+
+// sortKeys analyzes ORDER BY: a name or number of an output column, or an
+// expression over the input.
+func (p *planner) sortKeys(list []*pg.Node, targets []target, s *scope, distinct bool) ([]orderKey, error) {
+	var out []orderKey
+	for _, n := range list {
+		sb := n.GetSortBy()
+		k := orderKey{target: -1}
+		if len(sb.UseOp) > 0 {
+			return nil, p.at(pgerr.NotBuilt("ORDER BY ... USING is not supported"), sb.Location)
+		}
+		k.key.Desc, k.key.NullsFirst = direction(sb)
+		i, err := p.outputColumn(sb.Node, targets, "ORDER BY")
+		if err != nil {
+			return nil, err
+		}
+		if i < 0 {
+			e, err := p.expr(sb.Node, s, "ORDER BY")
+			if err != nil {
+				return nil, err
+			}
+			if e, err = p.settle(e); err != nil {
+				return nil, err
+			}
+			k.key.Expr = e
+			for j := range targets {
+				if sameExpr(targets[j].expr, e) {
+					i = j
+					break
+				}
+			}
+			if i < 0 && distinct {
+				return nil, p.errAt(location(sb.Node), pgerr.InvalidColumnReference, "for SELECT DISTINCT, ORDER BY expressions must appear in select list")
+			}
+		}
+		if i >= 0 {
+			k.key.Expr = targets[i].expr
+		}
+		k.target = i
+		t := k.key.Expr.Type()
+		if t.Compare == nil && t.Desc != datum.Unknown {
+			return nil, p.errAt(location(sb.Node), pgerr.UndefinedFunction, "could not identify an ordering operator for type %s", datum.FormatType(t)).
+				WithHint("Use an explicit ordering operator or modify the query.")
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+func direction(sb *pg.SortBy) (desc, nullsFirst bool) {
+	desc = sb.SortbyDir == pg.SortByDir_SORTBY_DESC
+	switch sb.SortbyNulls {
+	case pg.SortByNulls_SORTBY_NULLS_FIRST:
+		return desc, true
+	case pg.SortByNulls_SORTBY_NULLS_LAST:
+		return desc, false
+	}
+	return desc, desc
+}
+
+// outputColumn finds the target that a bare name or number stands for; -1 if
+// it is to be analyzed as an expression.
+func (p *planner) outputColumn(n *pg.Node, targets []target, clause string) (int, error) {
+	if c := n.GetAConst(); c != nil {
+		iv, ok := c.Val.(*pg.A_Const_Ival)
+		if !ok && c.Val != nil {
+			return -1, p.errAt(c.Location, pgerr.SyntaxError, "non-integer constant in %s", clause)
+		}
+		k := 0
+		if ok {
+			k = int(iv.Ival.Ival)
+		}
+		if k < 1 || k > len(targets) {
+			return -1, p.errAt(c.Location, pgerr.InvalidColumnReference, "%s position %d is not in select list", clause, k)
+		}
+		return k - 1, nil
+	}
+	ref := n.GetColumnRef()
+	if ref == nil {
+		return -1, nil
+	}
+	parts, star := nameParts(ref.Fields)
+	if len(parts) != 1 || star {
+		return -1, nil
+	}
+	found := -1
+	for i, t := range targets {
+		if t.col.name != parts[0] {
+			continue
+		}
+		if found >= 0 && !sameExpr(targets[found].expr, t.expr) {
+			return -1, p.errAt(ref.Location, pgerr.AmbiguousColumn, "%s \"%s\" is ambiguous", clause, parts[0])
+		}
+		if found < 0 {
+			found = i
+		}
+	}
+	return found, nil
+}
+
+// pushableOrder tells the access path what order would save a sort.
+func (p *planner) pushableOrder(n *pg.SelectStmt, keys []orderKey, items []item, grouped bool, sets []SetItem) *wantedOrder {
+	if len(keys) == 0 || len(items) != 1 || grouped || len(sets) > 0 || len(n.DistinctClause) > 0 {
+		return nil
+	}
+	w := &wantedOrder{limited: n.LimitCount != nil}
+	for _, k := range keys {
+		w.keys = append(w.keys, k.key)
+	}
+	return w
+}
+
+// orderAndLimit adds DISTINCT, ORDER BY, LIMIT and OFFSET.
+func (p *planner) orderAndLimit(q *query, n *pg.SelectStmt, targets []target, keys []orderKey, s *scope, order *wantedOrder) (*query, error) {
+	sort := make([]SortKey, len(keys))
+	for i, k := range keys {
+		sort[i] = k.key
+		if k.target >= 0 {
+			c := q.cols[k.target]
+			if c.typ.Desc == datum.Unknown {
+				continue
+			}
+			sort[i].Expr = NewSlot(c.typ, c.slot, c.name)
+		}
+	}
+	sort = slices.DeleteFunc(sort, func(k SortKey) bool { return k.Expr == nil })
+	if err := p.distinctClause(q, n, targets, s, &sort); err != nil {
+		return nil, err
+	}
+	limit, err := p.limit(n, s, sort)
+	if err != nil {
+		return nil, err
+	}
+	if len(sort) > 0 && (order == nil || !order.met) {
+		node := &Sort{Child: q.node, Keys: sort}
+		if limit != nil && limit.Ties == nil {
+			node.Top = topOf(limit)
+		}
+		q.node = node
+	}
+	if on := onDistinct(n); on && len(sort) > 0 {
+		if err := p.distinctOn(q, n, targets, s, sort); err != nil {
+			return nil, err
+		}
+	}
+	if limit != nil {
+		limit.Child = q.node
+		q.node = limit
+	}
+	return q, nil
+}
+
+// topOf is how many rows a sort under a limit has to give.
+func topOf(l *Limit) Expr {
+	if l.Count == nil {
+		return nil
+	}
+	if l.Offset == nil {
+		return l.Count
+	}
+	a, ok1 := l.Count.(*Const)
+	b, ok2 := l.Offset.(*Const)
+	if ok1 && ok2 && !a.Value.IsNull() && !b.Value.IsNull() && a.Value.Int() < 1<<40 && b.Value.Int() < 1<<40 {
+		return NewConst(a.typ, datum.Int(a.Value.Int()+b.Value.Int()))
+	}
+	return nil
+}
+
+func onDistinct(n *pg.SelectStmt) bool {
+	return len(n.DistinctClause) > 0 && n.DistinctClause[0].Node != nil
+}
+
+// distinctClause adds DISTINCT. Rows keep the order of first appearance, so it
+// comes before the sort.
+func (p *planner) distinctClause(q *query, n *pg.SelectStmt, targets []target, s *scope, sort *[]SortKey) error {
+	if len(n.DistinctClause) == 0 || onDistinct(n) && len(*sort) > 0 {
+		return nil
+	}
+	if onDistinct(n) {
+		return p.distinctOn(q, n, targets, s, nil)
+	}
+	u := &Unique{Child: q.node}
+	for i := range q.cols {
+		c := &q.cols[i]
+		if c.typ.Desc == datum.Unknown {
+			if err := p.settleUnknown(q); err != nil {
+				return err
+			}
+			u.Child = q.node
+		}
+		if c.typ.Hash == nil {
+			return pgerr.New(pgerr.UndefinedFunction, "could not identify an equality operator for type %s", datum.FormatType(c.typ))
+		}
+		u.Keys = append(u.Keys, NewSlot(c.typ, c.slot, c.name))
+	}
+	q.node = u
+	return nil
+}
+
+// distinctOn keeps the first row per key, after the sort.
+func (p *planner) distinctOn(q *query, n *pg.SelectStmt, targets []target, s *scope, sort []SortKey) error {
+	u := &Unique{Child: q.node}
+	for _, d := range n.DistinctClause {
+		i, err := p.outputColumn(d, targets, "DISTINCT ON")
+		if err != nil {
+			return err
+		}
+		var e Expr
+		if i >= 0 {
+			e = NewSlot(q.cols[i].typ, q.cols[i].slot, q.cols[i].name)
+		} else if e, err = p.expr(d, s, "DISTINCT ON"); err != nil {
+			return err
+		}
+		u.Keys = append(u.Keys, e)
+	}
+	for i := range min(len(sort), len(u.Keys)) {
+		if !slices.ContainsFunc(u.Keys, func(k Expr) bool { return sameExpr(k, sort[i].Expr) }) {
+			return p.errAt(location(n.DistinctClause[0]), pgerr.InvalidColumnReference, "SELECT DISTINCT ON expressions must match initial ORDER BY expressions")
+		}
+	}
+	q.node = u
+	return nil
+}
+
+// limit analyzes LIMIT, OFFSET and FETCH FIRST.
+func (p *planner) limit(n *pg.SelectStmt, s *scope, sort []SortKey) (*Limit, error) {
+	if n.LimitCount == nil && n.LimitOffset == nil {
+		return nil, nil
+	}
+	l := &Limit{}
+	at := &scope{parent: s.parent, noAggs: "LIMIT"}
+	expr := func(node *pg.Node, clause string) (Expr, error) {
+		if node == nil {
+			return nil, nil
+		}
+		if c := node.GetAConst(); c != nil && c.Isnull {
+			return nil, nil
+		}
+		e, err := p.expr(node, at, clause)
+		if err != nil {
+			return nil, err
+		}
+		return p.coerce(e, datum.T(datum.Int8), builtin.Assignment, location(node))
+	}
+	var err error
+	if l.Count, err = expr(n.LimitCount, "LIMIT"); err != nil {
+		return nil, err
+	}
+	if l.Offset, err = expr(n.LimitOffset, "OFFSET"); err != nil {
+		return nil, err
+	}
+	if at.correlated {
+		s.correlated = true
+	}
+	if n.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES {
+		if len(sort) == 0 {
+			return nil, pgerr.New(pgerr.SyntaxError, "WITH TIES cannot be specified without ORDER BY clause")
+		}
+		l.Ties = sort
+	}
+	return l, nil
+}
+
+// valuesQuery plans VALUES (...), (...).
+func (p *planner) valuesQuery(n *pg.SelectStmt, s *scope) (*query, error) {
+	s.noAggs = "VALUES"
+	var rows [][]Expr
+	for _, l := range n.ValuesLists {
+		row, err := p.exprs(l.GetList().Items, s, "VALUES")
+		if err != nil {
+			return nil, err
+		}
+		if len(rows) > 0 && len(row) != len(rows[0]) {
+			return nil, p.errAt(location(l.GetList().Items[0]), pgerr.SyntaxError, "VALUES lists must all be the same length")
+		}
+		rows = append(rows, row)
+	}
+	q := &query{}
+	v := &Values{Rows: rows}
+	for c := range rows[0] {
+		col := make([]Expr, len(rows))
+		for r := range rows {
+			col[r] = rows[r][c]
+		}
+		t, err := p.unify(col, "VALUES", location(n.ValuesLists[0].GetList().Items[c]))
+		if err != nil {
+			return nil, err
+		}
+		for r := range rows {
+			rows[r][c] = col[r]
+		}
+		slot := p.newSlot()
+		v.Slots = append(v.Slots, slot)
+		q.cols = append(q.cols, column{name: "column" + itoa(c+1), typ: t, slot: slot})
+	}
+	q.node = v
+	return p.orderOutput(q, n, s)
+}
+
+// orderOutput applies ORDER BY and LIMIT to a query whose only names are its
+// output columns (VALUES, set operations).
+func (p *planner) orderOutput(q *query, n *pg.SelectStmt, s *scope) (*query, error) {
+	targets := make([]target, len(q.cols))
+	r := &rel{cols: q.cols, visible: true}
+	for i, c := range q.cols {
+		targets[i] = target{expr: NewSlot(c.typ, c.slot, c.name), col: c}
+	}
+	at := &scope{parent: s.parent, rels: []*rel{r}, noAggs: "ORDER BY"}
+	keys, err := p.sortKeys(n.SortClause, targets, at, false)
+	if err != nil {
+		return nil, err
+	}
+	plain := &pg.SelectStmt{LimitCount: n.LimitCount, LimitOffset: n.LimitOffset, LimitOption: n.LimitOption}
+	return p.orderAndLimit(q, plain, targets, keys, s, nil)
+}

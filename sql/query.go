@@ -1,0 +1,309 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/tallystick/tallystick/mvcc"
+	"github.com/tallystick/tallystick/sql/catalog"
+	"github.com/tallystick/tallystick/sql/datum"
+	"github.com/tallystick/tallystick/sql/exec"
+	"github.com/tallystick/tallystick/sql/pgerr"
+	"github.com/tallystick/tallystick/sql/plan"
+)
+
+// preparedQuery is a planned query or call. It belongs to one catalog and one
+// set of settings and is made again when they differ.
+type preparedQuery struct {
+	catalog *catalog.Catalog
+	path    string // search_path and formats at plan time
+	program *exec.Program
+	call    *plan.ContractCall
+	args    []*exec.ExprProgram // of the call
+}
+
+// analyzeQuery plans a query or call for its parameters and columns.
+func (s *Session) analyzeQuery(ctx context.Context, p *Prepared) error {
+	snap, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	txn := s.engine.store.Begin(snap, 0)
+	defer txn.Close()
+	c, err := s.engine.catalogs.At(txn)
+	if err != nil {
+		return err
+	}
+	return s.planQuery(p, c)
+}
+
+func (s *Session) planOptions(c *catalog.Catalog, p *Prepared) *plan.Options {
+	o := &plan.Options{
+		Catalog: c, SearchPath: s.settings.searchPath(), Virtual: s.engine.opts.Virtual,
+		Format: s.literalFormat(), Script: p.Statement.Script,
+	}
+	for _, oid := range p.declared {
+		t := datum.Type{}
+		if d := datum.ByOID(oid); d != nil && d != datum.Unknown {
+			t = datum.T(d)
+		}
+		o.Params = append(o.Params, t)
+	}
+	return o
+}
+
+// literalFormat is how literals are read: with the session's settings and the
+// clock for 'now' and its like.
+func (s *Session) literalFormat() *datum.Format {
+	f := s.format
+	f.Now = s.engine.now()
+	return &f
+}
+
+// planQuery plans p against a catalog.
+func (s *Session) planQuery(p *Prepared, c *catalog.Catalog) error {
+	q := &preparedQuery{catalog: c, path: s.settings.planKey()}
+	opts := s.planOptions(c, p)
+	if call := p.Statement.Node.GetCallStmt(); call != nil {
+		cc, err := plan.CallStatement(call, opts)
+		if err != nil {
+			return err
+		}
+		return s.usePlan(p, q, cc)
+	}
+	pl, err := plan.Statement(p.Statement.Node, opts)
+	if err != nil {
+		return err
+	}
+	if pl.Writes {
+		return refuseWrite(p.Statement.Node, pl)
+	}
+	if cc := pl.AsCall(); cc != nil && isContract(cc.Func) {
+		return s.usePlan(p, q, cc)
+	}
+	if f := pl.VolatileCall(); f != nil {
+		return pgerr.New(pgerr.FeatureNotSupported, "volatile function %s cannot be called inside a larger query", f.Name).
+			WithHint("A call of a contract is a blockchain transaction: write SELECT %s(...) as a statement of its own, or declare the function STABLE if it only reads.", f.Name)
+	}
+	if q.program, err = exec.Compile(pl); err != nil {
+		return err
+	}
+	p.kind, p.params, p.columns, p.query = kindQuery, pl.Params, pl.Columns, q
+	if p.columns == nil {
+		p.columns = []plan.Column{}
+	}
+	return nil
+}
+
+// isContract tells that a call of f is a blockchain transaction.
+func isContract(f *catalog.Func) bool {
+	return f.Schema == catalog.Blockchain && (f.Volatility == "v" || f.Kind == catalog.Procedure)
+}
+
+// usePlan makes p a call.
+func (s *Session) usePlan(p *Prepared, q *preparedQuery, cc *plan.ContractCall) error {
+	q.call = cc
+	for _, a := range cc.Args {
+		x, err := exec.CompileExpr(a, cc.Slots, cc.Subqueries, cc.CTEs)
+		if err != nil {
+			return err
+		}
+		q.args = append(q.args, x)
+	}
+	p.kind, p.params, p.columns, p.query = kindCall, cc.Params, cc.Columns, q
+	return nil
+}
+
+// refuseWrite explains why a single INSERT, UPDATE or DELETE does not work.
+func refuseWrite(n *pg.Node, pl *plan.Plan) error {
+	verb, table := "change", "blockchain tables"
+	if v := target(n); v != nil {
+		table = fmt.Sprintf("table \"%s\"", v.Relname)
+	}
+	switch n.Node.(type) {
+	case *pg.Node_InsertStmt:
+		verb = "insert into"
+	case *pg.Node_UpdateStmt:
+		verb = "update"
+	case *pg.Node_DeleteStmt:
+		verb = "delete from"
+	}
+	return pgerr.New(pgerr.InsufficientPrivilege, "cannot %s %s directly: rows in schema blockchain are changed by contracts only", verb, table).
+		WithHint("Put the statement into a function, have it deployed (CREATE FUNCTION as admin, or create_deploytx), and call it with SELECT.")
+}
+
+func target(n *pg.Node) *pg.RangeVar {
+	switch n := n.Node.(type) {
+	case *pg.Node_InsertStmt:
+		return n.InsertStmt.Relation
+	case *pg.Node_UpdateStmt:
+		return n.UpdateStmt.Relation
+	case *pg.Node_DeleteStmt:
+		return n.DeleteStmt.Relation
+	}
+	return nil
+}
+
+// snapshot is what the next statement reads: the pinned one of a transaction
+// block, the height of tallystick.height, or the newest block.
+func (s *Session) snapshot() (mvcc.Snapshot, error) {
+	if s.block.pinned {
+		return s.block.snapshot, nil
+	}
+	height := s.engine.store.Height()
+	if h := s.settings.height; h >= 0 {
+		if uint64(h) > height {
+			return mvcc.Snapshot{}, pgerr.New(pgerr.ObjectNotInPrerequisiteState, "block %d does not exist yet", h).
+				WithHint("The newest block is %d; RESET tallystick.height reads it.", height)
+		}
+		height = uint64(h)
+	}
+	snap := mvcc.AsOf(height)
+	if s.block.open {
+		s.block.snapshot, s.block.pinned = snap, true
+	}
+	return snap, nil
+}
+
+// localEnv makes the environment of a local query.
+func (s *Session) localEnv(ctx context.Context, snap mvcc.Snapshot, txn *mvcc.Txn, c *catalog.Catalog) *exec.Env {
+	env := &exec.Env{Txn: txn, Catalog: c, Functions: s.engine.functions, ReadOnly: true}
+	env.Ctx.Format = &s.format
+	env.Ctx.Height = snap.Height
+	if s.engine.opts.BlockTime != nil {
+		env.Ctx.BlockTime = s.engine.opts.BlockTime(snap.Height)
+	}
+	env.Ctx.Session = s.sessionInfo()
+	env.Ctx.Notice = s.notice
+	if s.engine.opts.CatalogInfo != nil {
+		env.Ctx.Catalog = s.engine.opts.CatalogInfo(c, s)
+	}
+	if s.engine.opts.VirtualEnv != nil {
+		env.Virtual = s.engine.opts.VirtualEnv(c, s)
+	}
+	env.Interrupted = func() error { return interrupted(ctx) }
+	return env
+}
+
+// interrupted is the error of a canceled statement, if it was.
+func interrupted(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	if e, ok := pgerr.From(context.Cause(ctx)); ok {
+		return e
+	}
+	return pgerr.New(pgerr.QueryCanceled, "canceling statement due to user request")
+}
+
+// ready begins a local transaction and makes sure that the plan fits.
+func (s *Session) ready(ctx context.Context, p *Prepared) (*exec.Env, error) {
+	snap, err := s.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	txn := s.engine.store.Begin(snap, 0)
+	c, err := s.engine.catalogs.At(txn)
+	if err == nil && (c != p.query.catalog || p.query.path != s.settings.planKey()) {
+		err = s.replan(p, c)
+	}
+	if err != nil {
+		txn.Close()
+		return nil, err
+	}
+	return s.localEnv(ctx, snap, txn, c), nil
+}
+
+// replan plans again after the catalog changed; the shape that the client was
+// told may not change.
+func (s *Session) replan(p *Prepared, c *catalog.Catalog) error {
+	next := &Prepared{Name: p.Name, Statement: p.Statement, declared: nil}
+	for _, t := range p.params {
+		next.declared = append(next.declared, t.OID)
+	}
+	if err := s.planQuery(next, c); err != nil {
+		return err
+	}
+	if !sameColumns(p.columns, next.columns) || p.kind != next.kind {
+		return pgerr.New(pgerr.FeatureNotSupported, "cached plan must not change result type")
+	}
+	p.query = next.query
+	return nil
+}
+
+func sameColumns(a, b []plan.Column) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !a[i].Type.Same(b[i].Type) {
+			return false
+		}
+	}
+	return true
+}
+
+// queryRows runs a program.
+type queryRows struct {
+	env     *exec.Env
+	cursor  *exec.Cursor
+	command string
+	count   int64
+	ended   bool
+}
+
+func (s *Session) runQuery(ctx context.Context, p *Prepared, args []datum.Datum) (rowSource, error) {
+	env, err := s.ready(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	cur, err := p.query.program.Open(env, args)
+	if err != nil {
+		env.Txn.Close()
+		return nil, err
+	}
+	return &queryRows{env: env, cursor: cur, command: p.query.program.Plan().Command}, nil
+}
+
+func (q *queryRows) next() ([]datum.Datum, error) {
+	row, err := q.cursor.Next()
+	if row != nil {
+		q.count++
+	}
+	return row, err
+}
+
+func (q *queryRows) close() {
+	if !q.ended {
+		q.ended = true
+		q.cursor.Close()
+		q.env.Txn.Close()
+	}
+}
+
+func (q *queryRows) commandTag() string { return fmt.Sprintf("%s %d", q.command, q.count) }
+
+// evaluate computes an expression without columns.
+func (s *Session) evaluate(ctx context.Context, n *pg.Node, want datum.Type) (datum.Datum, error) {
+	snap, err := s.snapshot()
+	if err != nil {
+		return datum.Null, err
+	}
+	txn := s.engine.store.Begin(snap, 0)
+	defer txn.Close()
+	c, err := s.engine.catalogs.At(txn)
+	if err != nil {
+		return datum.Null, err
+	}
+	ep, err := plan.Expression(n, want, &plan.Options{Catalog: c, SearchPath: s.settings.searchPath(), Format: s.literalFormat()})
+	if err != nil {
+		return datum.Null, err
+	}
+	x, err := exec.CompileExpr(ep.Expr, ep.Slots, ep.Subqueries, ep.CTEs)
+	if err != nil {
+		return datum.Null, err
+	}
+	return x.Eval(s.localEnv(ctx, snap, txn, c), nil)
+}

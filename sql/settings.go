@@ -1,0 +1,428 @@
+package sql
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/tallystick/tallystick/sql/datum"
+	"github.com/tallystick/tallystick/sql/pgerr"
+	"github.com/tallystick/tallystick/sql/plan"
+)
+
+// setting is one run-time parameter.
+type setting struct {
+	name   string // canonical spelling
+	value  string // default
+	report bool   // sent as ParameterStatus
+	fixed  bool   // cannot be changed
+	// check canonicalizes a value and, where the session has state for it,
+	// applies it.
+	check func(s *Session, value string) (string, error)
+}
+
+// known lists the run-time parameters in the order in which they are reported.
+var known = []setting{
+	{name: "server_version", value: ServerVersion, report: true, fixed: true},
+	{name: "server_version_num", value: "150000", fixed: true},
+	{name: "server_encoding", value: "UTF8", report: true, fixed: true},
+	{name: "client_encoding", value: "UTF8", report: true, check: checkEncoding},
+	{name: "application_name", value: "", report: true},
+	{name: "default_transaction_read_only", value: "off", report: true, check: checkBool},
+	{name: "in_hot_standby", value: "off", report: true, fixed: true},
+	{name: "is_superuser", value: "off", report: true, fixed: true},
+	{name: "session_authorization", value: "", report: true, fixed: true},
+	{name: "DateStyle", value: "ISO, MDY", report: true, check: checkDateStyle},
+	{name: "IntervalStyle", value: "postgres", report: true, check: checkIntervalStyle},
+	{name: "TimeZone", value: "UTC", report: true, check: checkTimeZone},
+	{name: "integer_datetimes", value: "on", report: true, fixed: true},
+	{name: "standard_conforming_strings", value: "on", report: true, check: checkConforming},
+	{name: "search_path", value: "blockchain, private", check: checkSearchPath},
+	{name: "extra_float_digits", value: "1", check: checkFloatDigits},
+	{name: "bytea_output", value: "hex", check: checkBytea},
+	{name: "client_min_messages", value: "notice"},
+	{name: "statement_timeout", value: "0", check: checkNumber},
+	{name: "lock_timeout", value: "0", check: checkNumber},
+	{name: "idle_in_transaction_session_timeout", value: "0", check: checkNumber},
+	{name: "transaction_isolation", value: "serializable"},
+	{name: "default_transaction_isolation", value: "serializable"},
+	{name: "transaction_read_only", value: "off", check: checkBool},
+	{name: "row_security", value: "on", check: checkBool},
+	{name: "check_function_bodies", value: "on", check: checkBool},
+	{name: "xmloption", value: "content"},
+	{name: "synchronize_seqscans", value: "on", check: checkBool},
+	{name: "max_identifier_length", value: "63", fixed: true},
+	{name: "max_index_keys", value: "32", fixed: true},
+	{name: "block_size", value: "8192", fixed: true},
+	{name: "lc_collate", value: "C", fixed: true},
+	{name: "lc_ctype", value: "C", fixed: true},
+	{name: "lc_messages", value: "C"},
+	{name: "lc_monetary", value: "C"},
+	{name: "tallystick.height", value: "", check: checkHeight},
+}
+
+// settings are the run-time parameters of one session.
+type settings struct {
+	session *Session
+	values  map[string]string // by lower-case name; only those that differ
+	path    []string
+	height  int64 // tallystick.height; -1 = newest
+	version int   // counts changes that plans depend on
+}
+
+// savedSetting is what SET LOCAL has to put back.
+type savedSetting struct {
+	name, value string
+}
+
+func (st *settings) init(s *Session) {
+	st.session = s
+	st.values = map[string]string{"session_authorization": s.opts.User, "application_name": s.opts.ApplicationName}
+	st.height = -1
+	st.path = slices.Clone(SearchPath)
+	s.format = datum.ContractFormat
+	s.format.NoNow = false
+}
+
+func findSetting(name string) *setting {
+	for i := range known {
+		if strings.EqualFold(known[i].name, name) {
+			return &known[i]
+		}
+	}
+	return nil
+}
+
+// get answers current_setting.
+func (st *settings) get(name string) (string, bool) {
+	if v, ok := st.values[strings.ToLower(name)]; ok {
+		return v, true
+	}
+	if d := findSetting(name); d != nil {
+		return d.value, true
+	}
+	return "", false
+}
+
+func (st *settings) searchPath() []string { return st.path }
+
+// planKey changes whenever plans made before may not fit any more.
+func (st *settings) planKey() string { return strconv.Itoa(st.version) }
+
+// ReportedSettings lists what a client is told at the start, in order.
+func (s *Session) ReportedSettings() [][2]string {
+	var out [][2]string
+	for _, d := range known {
+		if d.report {
+			v, _ := s.settings.get(d.name)
+			out = append(out, [2]string{d.name, v})
+		}
+	}
+	return out
+}
+
+// SetStartup applies a parameter of the startup packet; unknown ones are
+// ignored, bad values are not.
+func (s *Session) SetStartup(name, value string) error {
+	d := findSetting(name)
+	if d == nil || d.fixed {
+		return nil
+	}
+	return s.setSetting(name, value, false)
+}
+
+// setSetting is SET, and set_config.
+func (s *Session) setSetting(name, value string, local bool) error {
+	d := findSetting(name)
+	switch {
+	case d == nil && !strings.Contains(name, "."):
+		return pgerr.New(pgerr.UndefinedObject, "unrecognized configuration parameter \"%s\"", name)
+	case d != nil && d.fixed:
+		return pgerr.New(pgerr.CantChangeRuntimeParam, "parameter \"%s\" cannot be changed", d.name)
+	}
+	if local && s.block.open {
+		old, _ := s.settings.get(name)
+		s.block.local = append(s.block.local, savedSetting{name, old})
+	}
+	return s.storeSetting(d, name, value)
+}
+
+func (s *Session) storeSetting(d *setting, name, value string) error {
+	if d != nil && d.check != nil {
+		v, err := d.check(s, value)
+		if err != nil {
+			return err
+		}
+		value = v
+	}
+	s.settings.values[strings.ToLower(name)] = value
+	s.settings.version++
+	if d != nil && d.report && s.opts.Parameter != nil {
+		s.opts.Parameter(d.name, value)
+	}
+	return nil
+}
+
+// reset puts a parameter back to its default.
+func (s *Session) reset(name string) error {
+	d := findSetting(name)
+	if d == nil {
+		if !strings.Contains(name, ".") {
+			return pgerr.New(pgerr.UndefinedObject, "unrecognized configuration parameter \"%s\"", name)
+		}
+		delete(s.settings.values, strings.ToLower(name))
+		return nil
+	}
+	if d.fixed {
+		return pgerr.New(pgerr.CantChangeRuntimeParam, "parameter \"%s\" cannot be changed", d.name)
+	}
+	return s.storeSetting(d, d.name, d.value)
+}
+
+func (st *settings) resetAll() {
+	for _, d := range known {
+		if _, changed := st.values[strings.ToLower(d.name)]; changed && !d.fixed && d.name != "application_name" {
+			// A default always passes its own check.
+			_ = st.session.storeSetting(&d, d.name, d.value)
+		}
+	}
+}
+
+func invalidValue(name, value string) error {
+	return pgerr.New(pgerr.InvalidParameterValue, "invalid value for parameter \"%s\": \"%s\"", name, value)
+}
+
+func checkEncoding(_ *Session, v string) (string, error) {
+	switch strings.ToLower(strings.Trim(v, "' ")) {
+	case "utf8", "utf-8", "unicode", "sql_ascii":
+		return "UTF8", nil
+	}
+	return "", pgerr.New(pgerr.FeatureNotSupported, "conversion between %s and UTF8 is not supported", v).
+		WithHint("Set client_encoding to UTF8.")
+}
+
+func checkBool(_ *Session, v string) (string, error) {
+	switch strings.ToLower(v) {
+	case "on", "true", "yes", "1", "t":
+		return "on", nil
+	case "off", "false", "no", "0", "f":
+		return "off", nil
+	}
+	return "", pgerr.New(pgerr.InvalidParameterValue, "parameter requires a Boolean value")
+}
+
+func checkConforming(s *Session, v string) (string, error) {
+	b, err := checkBool(s, v)
+	if err == nil && b == "off" {
+		return "", pgerr.NotBuilt("standard_conforming_strings = off is not supported")
+	}
+	return b, err
+}
+
+func checkNumber(_ *Session, v string) (string, error) {
+	num := strings.TrimRight(v, "minsdhu ")
+	if _, err := strconv.ParseFloat(num, 64); err != nil {
+		return "", pgerr.New(pgerr.InvalidParameterValue, "invalid value for parameter: \"%s\"", v)
+	}
+	return v, nil
+}
+
+func checkDateStyle(s *Session, v string) (string, error) {
+	f := s.format
+	names := map[datum.DateStyle]string{datum.ISO: "ISO", datum.SQL: "SQL", datum.Postgres: "Postgres", datum.German: "German"}
+	orders := map[datum.DateOrder]string{datum.MDY: "MDY", datum.DMY: "DMY", datum.YMD: "YMD"}
+	for _, w := range strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ' ' }) {
+		switch strings.ToLower(w) {
+		case "iso":
+			f.DateStyle = datum.ISO
+		case "sql":
+			f.DateStyle = datum.SQL
+		case "postgres", "postgresql":
+			f.DateStyle = datum.Postgres
+		case "german":
+			f.DateStyle, f.DateOrder = datum.German, datum.DMY
+		case "mdy", "us", "noneuro", "noneuropean":
+			f.DateOrder = datum.MDY
+		case "dmy", "euro", "european":
+			f.DateOrder = datum.DMY
+		case "ymd":
+			f.DateOrder = datum.YMD
+		default:
+			return "", invalidValue("DateStyle", v)
+		}
+	}
+	s.format.DateStyle, s.format.DateOrder = f.DateStyle, f.DateOrder
+	return names[f.DateStyle] + ", " + orders[f.DateOrder], nil
+}
+
+func checkIntervalStyle(s *Session, v string) (string, error) {
+	styles := map[string]datum.IntervalStyle{
+		"postgres": datum.IntervalPostgres, "postgres_verbose": datum.IntervalPostgresVerbose,
+		"sql_standard": datum.IntervalSQLStandard, "iso_8601": datum.IntervalISO8601,
+	}
+	st, ok := styles[strings.ToLower(v)]
+	if !ok {
+		return "", invalidValue("IntervalStyle", v).(*pgerr.Error).
+			WithHint("Available values: postgres, postgres_verbose, sql_standard, iso_8601.")
+	}
+	s.format.IntervalStyle = st
+	return strings.ToLower(v), nil
+}
+
+func checkTimeZone(s *Session, v string) (string, error) {
+	zone, err := datum.LoadZone(v)
+	if err != nil {
+		return "", invalidValue("TimeZone", v)
+	}
+	s.format.Zone, s.format.ZoneName = zone, zone.String()
+	return zone.String(), nil
+}
+
+func checkFloatDigits(s *Session, v string) (string, error) {
+	n, err := strconv.Atoi(v)
+	if err != nil || n < -15 || n > 3 {
+		return "", invalidValue("extra_float_digits", v)
+	}
+	s.format.FloatDigits = n
+	return v, nil
+}
+
+func checkBytea(s *Session, v string) (string, error) {
+	switch strings.ToLower(v) {
+	case "hex":
+		s.format.ByteaEscape = false
+	case "escape":
+		s.format.ByteaEscape = true
+	default:
+		return "", invalidValue("bytea_output", v)
+	}
+	return strings.ToLower(v), nil
+}
+
+func checkHeight(s *Session, v string) (string, error) {
+	if v == "" {
+		s.settings.height = -1
+		return v, nil
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 0 {
+		return "", invalidValue("tallystick.height", v).(*pgerr.Error).
+			WithHint("A block number; RESET tallystick.height reads the newest block.")
+	}
+	s.settings.height = n
+	return v, nil
+}
+
+func checkSearchPath(s *Session, v string) (string, error) {
+	var path []string
+	for _, w := range strings.Split(v, ",") {
+		w = strings.Trim(strings.TrimSpace(w), "\"'")
+		if w == "" || w == "$user" || slices.Contains(path, w) {
+			continue
+		}
+		if w == "public" {
+			w = SearchPath[0]
+		}
+		path = append(path, w)
+	}
+	s.settings.path = path
+	return v, nil
+}
+
+// runSet is SET and RESET.
+func (s *Session) runSet(n *pg.VariableSetStmt) (rowSource, error) {
+	switch n.Kind {
+	case pg.VariableSetKind_VAR_RESET_ALL:
+		s.settings.resetAll()
+		return done("RESET"), nil
+	case pg.VariableSetKind_VAR_RESET:
+		return done("RESET"), s.reset(n.Name)
+	case pg.VariableSetKind_VAR_SET_DEFAULT:
+		return done("SET"), s.reset(n.Name)
+	case pg.VariableSetKind_VAR_SET_MULTI:
+		// SET TRANSACTION and SET SESSION CHARACTERISTICS: all run serializable.
+		return done("SET"), nil
+	case pg.VariableSetKind_VAR_SET_CURRENT:
+		v, _ := s.settings.get(n.Name)
+		return done("SET"), s.setSetting(n.Name, v, n.IsLocal)
+	}
+	var words []string
+	for _, a := range n.Args {
+		w, err := settingWord(a)
+		if err != nil {
+			return nil, err
+		}
+		words = append(words, w)
+	}
+	if n.IsLocal && !s.block.open {
+		s.notice("WARNING", pgerr.New(pgerr.NoActiveSQLTransaction, "SET LOCAL can only be used in transaction blocks"))
+		return done("SET"), nil
+	}
+	return done("SET"), s.setSetting(n.Name, strings.Join(words, ", "), n.IsLocal)
+}
+
+func settingWord(n *pg.Node) (string, error) {
+	if tc := n.GetTypeCast(); tc != nil { // SET TIME ZONE INTERVAL ...
+		n = tc.Arg
+	}
+	c := n.GetAConst()
+	if c == nil {
+		return "", pgerr.New(pgerr.SyntaxError, "SET takes constants only")
+	}
+	switch v := c.Val.(type) {
+	case *pg.A_Const_Ival:
+		return strconv.Itoa(int(v.Ival.Ival)), nil
+	case *pg.A_Const_Fval:
+		return v.Fval.Fval, nil
+	case *pg.A_Const_Sval:
+		return v.Sval.Sval, nil
+	case *pg.A_Const_Boolval:
+		return strconv.FormatBool(v.Boolval.Boolval), nil
+	}
+	return "0", nil
+}
+
+func showColumns(name string) []plan.Column {
+	text := func(n string) plan.Column { return plan.Column{Name: n, Type: datum.T(datum.Text)} }
+	if name == "all" {
+		return []plan.Column{text("name"), text("setting"), text("description")}
+	}
+	if d := findSetting(name); d != nil {
+		name = d.name
+	}
+	return []plan.Column{text(name)}
+}
+
+func (s *Session) runShow(name string) (rowSource, error) {
+	if name == "all" {
+		sorted := slices.SortedFunc(slices.Values(known), func(a, b setting) int {
+			return cmp.Compare(strings.ToLower(a.name), strings.ToLower(b.name))
+		})
+		var list [][]datum.Datum
+		for _, d := range sorted {
+			v, _ := s.settings.get(d.name)
+			list = append(list, []datum.Datum{datum.Str(d.name), datum.Str(v), datum.Str("")})
+		}
+		return &rows{list: list, tag: "SHOW"}, nil
+	}
+	v, ok := s.settings.get(name)
+	if !ok {
+		return nil, pgerr.New(pgerr.UndefinedObject, "unrecognized configuration parameter \"%s\"", name)
+	}
+	return &rows{list: [][]datum.Datum{{datum.Str(v)}}, tag: "SHOW"}, nil
+}
+
+// Settings lists name and value of all run-time parameters by name, for
+// pg_settings.
+func (s *Session) Settings() [][2]string {
+	out := make([][2]string, 0, len(known))
+	for _, d := range known {
+		v, _ := s.settings.get(d.name)
+		out = append(out, [2]string{d.name, v})
+	}
+	slices.SortFunc(out, func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
+	return out
+}

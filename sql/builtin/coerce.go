@@ -5,7 +5,16 @@ import (
 	"github.com/tallystick/tallystick/sql/pgerr"
 )
 
+// typeName is format_type_be: a type as messages name it, without modifier.
+// format_type with a modifier of -1 says bpchar for what it calls character
+// without one.
 func typeName(t datum.Type) string {
+	switch t.Desc {
+	case datum.BpChar:
+		return "character"
+	case datum.BpChar.Array:
+		return "character[]"
+	}
 	return datum.FormatType(datum.Type{Desc: t.Desc, Mod: -1})
 }
 
@@ -55,6 +64,9 @@ func FindCast(src, dst *datum.Desc, ctx CastContext) (Cast, bool) {
 	r := reg()
 	if i, ok := r.castOf[castKey{s.OID, d.OID}]; ok {
 		c := r.casts[i]
+		if f := oidCast(s, d); f != nil {
+			c.Method, c.Func = ByFunc, f
+		}
 		return c, c.Context.allows(ctx)
 	}
 	if c, ok := arrayCast(s, d, ctx); ok {
@@ -67,6 +79,36 @@ func FindCast(src, dst *datum.Desc, ctx CastContext) (Cast, bool) {
 		return Cast{Source: src, Target: dst, Context: Explicit, Method: ByIO}, true
 	}
 	return Cast{}, false
+}
+
+// An int4 and an oid are the same four bytes to PostgreSQL, so that a negative
+// number becomes a large OID; here they are a signed and an unsigned number.
+var (
+	int4ToOID = &Func{Name: "oid", Args: []*datum.Desc{datum.Int4}, Ret: datum.OIDType, Kind: Scalar, Strict: true,
+		Volatility: Immutable, built: true, Eval: func(_ *Ctx, a []datum.Datum) (datum.Datum, error) {
+			return datum.Int(int64(uint32(a[0].Int()))), nil
+		}}
+	oidToInt4 = &Func{Name: "int4", Args: []*datum.Desc{datum.OIDType}, Ret: datum.Int4, Kind: Scalar, Strict: true,
+		Volatility: Immutable, built: true, Eval: func(_ *Ctx, a []datum.Datum) (datum.Datum, error) {
+			return datum.Int(int64(int32(a[0].Int()))), nil
+		}}
+)
+
+// oidCast is the function behind a cast between integers of at most four bytes
+// and the OID types, nil for all others.
+func oidCast(s, d *datum.Desc) *Func {
+	switch {
+	case (s == datum.Int4 || s == datum.Int2) && isOIDLike(d):
+		return int4ToOID
+	case isOIDLike(s) && d == datum.Int4:
+		return oidToInt4
+	}
+	return nil
+}
+
+// isOIDLike: oid and the reg* types.
+func isOIDLike(d *datum.Desc) bool {
+	return d == datum.OIDType || d.Category == 'N' && len(d.Name) > 3 && d.Name[:3] == "reg"
 }
 
 // arrayCast derives a cast between array types from that of their elements.
@@ -211,7 +253,7 @@ func BindCast(src, dst datum.Type, ctx CastContext) (Conversion, error) {
 		return nil, CoerceError(src, dst)
 	}
 	if src.Desc == datum.Unknown {
-		return parseUnknown(root), nil
+		return withModifier(parseUnknown(root), src, root, ctx), nil
 	}
 	cast, ok := FindCast(src.Desc, root.Desc, ctx)
 	if !ok {
@@ -246,9 +288,15 @@ func bindMethod(cast *Cast, src, dst datum.Type, ctx CastContext) (Conversion, e
 	return nil, nil
 }
 
+// parseUnknown reads a literal. Only an interval's modifier, which can tell what
+// its numbers mean, counts in reading; the others are applied afterwards.
 func parseUnknown(dst datum.Type) Conversion {
+	mod := int32(-1)
+	if dst.Desc == datum.Interval {
+		mod = dst.Mod
+	}
 	return func(c *Ctx, d datum.Datum) (datum.Datum, error) {
-		return dst.Parse(d.Str(), dst.Mod, c.Format)
+		return dst.Parse(d.Str(), mod, c.Format)
 	}
 }
 

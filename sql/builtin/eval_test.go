@@ -45,6 +45,7 @@ func runEval(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	format := datum.ContractFormat
+	format.RegName = func(_ *datum.Desc, oid datum.OID) string { return typeName(datum.T(datum.ByOID(oid))) }
 	c := &Ctx{Format: &format, Session: testSession()}
 	n := 0
 	for i, line := range strings.Split(string(b), "\n") {
@@ -108,7 +109,7 @@ func evalLine(c *Ctx, expr string) (out string) {
 	if len(texts) == 0 {
 		return "(no rows)"
 	}
-	return escapeLine.Replace(datum.FormatType(datum.Type{Desc: v.typ.Desc, Mod: -1}) + " | " + strings.Join(texts, " ; "))
+	return escapeLine.Replace(typeName(v.typ) + " | " + strings.Join(texts, " ; "))
 }
 
 // rewriteEval asks PostgreSQL for the expectations of a file.
@@ -202,12 +203,20 @@ func (p *exprParser) operator() string {
 
 func (p *exprParser) expression() (value, error) {
 	if op := p.operator(); op != "" {
+		if p.s != "" && op == "-" && p.s[0] >= '0' && p.s[0] <= '9' {
+			p.s = "-" + p.s
+			return p.binary()
+		}
 		right, err := p.operand()
 		if err != nil {
 			return value{}, err
 		}
 		return applyOperator(p.c, op, nil, &right)
 	}
+	return p.binary()
+}
+
+func (p *exprParser) binary() (value, error) {
 	left, err := p.operand()
 	if err != nil {
 		return value{}, err
@@ -289,7 +298,7 @@ func (p *exprParser) primary() (value, error) {
 		return v, err
 	case strings.HasPrefix(p.s, "'"), strings.HasPrefix(p.s, "E'"):
 		return one(datum.Unknown, datum.Str(p.str())), nil
-	case p.s != "" && p.s[0] >= '0' && p.s[0] <= '9':
+	case p.s != "" && (p.s[0] >= '0' && p.s[0] <= '9' || p.s[0] == '-' && len(p.s) > 1 && p.s[1] >= '0' && p.s[1] <= '9'):
 		return p.number()
 	}
 	name := p.word()
@@ -347,7 +356,7 @@ func (p *exprParser) str() string {
 
 func (p *exprParser) number() (value, error) {
 	n := 0
-	for n < len(p.s) && strings.IndexByte("0123456789.", p.s[n]) >= 0 {
+	for n < len(p.s) && strings.IndexByte("-0123456789.", p.s[n]) >= 0 {
 		n++
 	}
 	s := p.s[:n]
@@ -355,7 +364,7 @@ func (p *exprParser) number() (value, error) {
 	t := datum.Int4
 	if strings.Contains(s, ".") {
 		t = datum.Numeric
-	} else if len(s) > 9 {
+	} else if _, err := datum.Int4.Parse(s, -1, p.c.Format); err != nil {
 		t = datum.Int8
 	}
 	d, err := t.Parse(s, -1, p.c.Format)

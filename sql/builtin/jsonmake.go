@@ -227,7 +227,7 @@ func appendJSONKey(dst []byte, t datum.Type, d datum.Datum, f *datum.Format) ([]
 	if root == datum.Timestamp || root == datum.TimestampTZ {
 		return appendJSONTime(dst, root, d, f), nil
 	}
-	return datum.AppendJSONString(dst, string(appendOut(nil, root, d, jsonFormat(f)))), nil
+	return datum.AppendJSONString(dst, string(appendCast(nil, root, d, jsonFormat(f)))), nil
 }
 
 // jsonObject is json_object(text[]): pairs in a row, or two columns.

@@ -39,7 +39,7 @@ func bindQuote(args []datum.Type, _ datum.Type) (Eval, error) {
 		if a[0].IsNull() {
 			return datum.Str("NULL"), nil
 		}
-		return datum.Str(QuoteLiteral(string(appendOut(nil, t, a[0], c.Format)))), nil
+		return datum.Str(QuoteLiteral(string(appendCast(nil, t, a[0], c.Format)))), nil
 	}, nil
 }
 

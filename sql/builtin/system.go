@@ -195,6 +195,9 @@ func formatType(c *Ctx, a []datum.Datum) (datum.Datum, error) {
 	if !a[1].IsNull() {
 		mod = int32(a[1].Int())
 	}
+	if a[1].IsNull() && datum.OID(a[0].Int()) == datum.BpCharOID {
+		return datum.Str("character"), nil
+	}
 	return datum.Str(typeNameOf(c, datum.OID(a[0].Int()), mod)), nil
 }
 

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -342,7 +343,7 @@ func chr(_ *Ctx, a []datum.Datum) (datum.Datum, error) {
 	n := a[0].Int()
 	switch {
 	case n < 0:
-		return datum.Null, pgerr.New(pgerr.ProgramLimitExceeded, "character number must be positive")
+		return datum.Null, pgerr.New(pgerr.InvalidParameterValue, "character number must be positive")
 	case n == 0:
 		return datum.Null, pgerr.New(pgerr.ProgramLimitExceeded, "null character not permitted")
 	case n > utf8.MaxRune:
@@ -372,6 +373,15 @@ func appendOut(dst []byte, t *datum.Desc, d datum.Datum, f *datum.Format) []byte
 	return t.Append(dst, d, f)
 }
 
+// appendCast appends what a cast to text gives, which differs from the text form
+// for booleans only.
+func appendCast(dst []byte, t *datum.Desc, d datum.Datum, f *datum.Format) []byte {
+	if t == datum.BoolType {
+		return strconv.AppendBool(dst, d.Bool())
+	}
+	return appendOut(dst, t, d, f)
+}
+
 // bindTextAny implements text || anynonarray (left = true) and its mirror.
 func bindTextAny(textFirst bool) func([]datum.Type, datum.Type) (Eval, error) {
 	return func(args []datum.Type, _ datum.Type) (Eval, error) {
@@ -382,8 +392,8 @@ func bindTextAny(textFirst bool) func([]datum.Type, datum.Type) (Eval, error) {
 			r = datum.Text
 		}
 		return func(c *Ctx, a []datum.Datum) (datum.Datum, error) {
-			b := appendOut(nil, l, a[0], c.Format)
-			return datum.Bytes(appendOut(b, r, a[1], c.Format)), nil
+			b := appendCast(nil, l, a[0], c.Format)
+			return datum.Bytes(appendCast(b, r, a[1], c.Format)), nil
 		}, nil
 	}
 }
@@ -528,8 +538,5 @@ func textToChar(c *Ctx, a []datum.Datum) (datum.Datum, error) {
 }
 
 func boolText(_ *Ctx, a []datum.Datum) (datum.Datum, error) {
-	if a[0].Bool() {
-		return datum.Str("true"), nil
-	}
-	return datum.Str("false"), nil
+	return datum.Str(strconv.FormatBool(a[0].Bool())), nil
 }

@@ -35,7 +35,9 @@ func newFamily(t *testing.T, onDelete, onUpdate string, indexed bool) *family {
 // env has the three tables in its catalog, for cascades.
 func (f *family) env() *Env {
 	e := f.db.env()
-	ed := catalog.NewEditor(f.store.Begin(e.Txn.Snapshot(), 0), mustLoad(f.t, e))
+	txn := f.store.Begin(e.Txn.Snapshot(), 0)
+	f.t.Cleanup(func() { _ = txn.Close() })
+	ed := catalog.NewEditor(txn, mustLoad(f.t, e))
 	for _, t := range []*catalog.Table{f.parent, f.child, f.grandchild} {
 		if err := ed.PutTable(t); err != nil {
 			f.t.Fatal(err)

@@ -272,6 +272,7 @@ func (p *planner) rangeSubselect(n *pg.RangeSubselect, s *scope) (item, error) {
 	if err != nil {
 		return item{}, err
 	}
+	s.absorbItem(inner, n.Lateral)
 	if err := p.settleUnknown(q); err != nil {
 		return item{}, err
 	}
@@ -311,6 +312,16 @@ func (p *planner) itemScope(lateral bool, s *scope) (*scope, []*rel) {
 	return beside.child(), s.rels
 }
 
+// absorbItem takes over what was found while an item was analyzed in the scope
+// that itemScope made: for a LATERAL item only what went past its siblings.
+func (s *scope) absorbItem(in *scope, lateral bool) {
+	if lateral {
+		s.volatile = s.volatile || in.volatile
+		in = in.parent
+	}
+	s.absorb(in)
+}
+
 // needs finds the siblings whose slots a planned LATERAL item reads.
 func (p *planner) needs(n Node, siblings []*rel) []*rel {
 	var out []*rel
@@ -339,6 +350,7 @@ func (p *planner) rangeFunction(n *pg.RangeFunction, s *scope) (item, error) {
 	if err != nil {
 		return item{}, err
 	}
+	s.absorbItem(inner, true)
 	scan.Ordinality = -1
 	r := &rel{cols: cols, fscan: scan}
 	if n.Ordinality {
@@ -503,9 +515,7 @@ func (p *planner) joinCondition(j *pg.JoinExpr, s *scope, left, right []*rel) (o
 	if j.Quals != nil {
 		beside.usings = s.usings
 		e, err := p.condition(j.Quals, beside, "JOIN/ON")
-		if beside.correlated {
-			s.correlated = true
-		}
+		s.absorb(beside)
 		return conjuncts(e), nil, err
 	}
 	for _, name := range names {

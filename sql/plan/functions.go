@@ -114,8 +114,8 @@ func (p *planner) resolveCall(n *pg.FuncCall, s *scope, clause string) (*callee,
 		}
 		args = append(args, e)
 	}
-	if inner != s && inner.correlated {
-		s.correlated = true
+	if inner != s {
+		s.absorb(inner)
 	}
 	return p.choose(parts, args, names, n.FuncVariadic, n.AggStar, n.Location)
 }

@@ -74,9 +74,7 @@ func (p *planner) aggregateCall(n *pg.FuncCall, c *callee, s *scope, clause stri
 	if agg.Distinct && slices.ContainsFunc(agg.Args, func(a Expr) bool { return a.Type().Hash == nil }) {
 		return nil, p.errAt(n.Location, pgerr.UndefinedFunction, "could not identify an equality operator for type %s", datum.FormatType(agg.Args[0].Type()))
 	}
-	if inner.correlated {
-		s.correlated = true
-	}
+	s.absorb(inner)
 	s.group.used = true
 	agg.Out = p.newSlot()
 	s.group.aggs = append(s.group.aggs, agg)

@@ -150,6 +150,7 @@ func (p *planner) insertSource(n *pg.InsertStmt, t *catalog.Table, into []int, m
 	if len(n.Cols) > 0 && len(q.cols) < len(into) {
 		return nil, p.errAt(n.Cols[len(q.cols)].GetResTarget().Location, pgerr.SyntaxError, "INSERT has more target columns than expressions")
 	}
+	s.absorb(inner)
 	m.Child = q.node
 	var values []Expr
 	for i, c := range q.cols {

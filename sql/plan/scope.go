@@ -49,6 +49,13 @@ type scope struct {
 // child opens the scope of a subquery.
 func (s *scope) child() *scope { return &scope{parent: s, noAggs: ""} }
 
+// absorb takes over what was found in a scope that stands beside s rather than
+// below it: references to s's parent, and volatile calls.
+func (s *scope) absorb(in *scope) {
+	s.correlated = s.correlated || in.correlated
+	s.volatile = s.volatile || in.volatile
+}
+
 // columnRef resolves a name, possibly qualified.
 func (p *planner) columnRef(ref *pg.ColumnRef, s *scope) (Expr, error) {
 	parts, star := nameParts(ref.Fields)

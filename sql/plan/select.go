@@ -74,7 +74,7 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 		return nil, err
 	}
 	s.sets = nil
-	keys, err := p.sortKeys(n.SortClause, targets, s, len(n.DistinctClause) > 0)
+	keys, err := p.sortKeys(n.SortClause, targets, s, len(n.DistinctClause) > 0 && !onDistinct(n))
 	if err != nil {
 		return nil, err
 	}
@@ -431,9 +431,7 @@ func (p *planner) limit(n *pg.SelectStmt, s *scope, sort []SortKey) (*Limit, err
 	if l.Offset, err = expr(n.LimitOffset, "OFFSET"); err != nil {
 		return nil, err
 	}
-	if at.correlated {
-		s.correlated = true
-	}
+	s.absorb(at)
 	if n.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES {
 		if len(sort) == 0 {
 			return nil, pgerr.New(pgerr.SyntaxError, "WITH TIES cannot be specified without ORDER BY clause")

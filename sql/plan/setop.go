@@ -39,8 +39,7 @@ func (p *planner) branch(n *pg.SelectStmt, s *scope) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.correlated = s.correlated || side.correlated
-	s.volatile = s.volatile || side.volatile
+	s.absorb(side)
 	return q, nil
 }
 

@@ -75,7 +75,7 @@ func (p *planner) commonTable(c *pg.CommonTableExpr, recursive bool, s *scope) (
 	if err != nil {
 		return nil, nil, err
 	}
-	s.correlated = s.correlated || inner.correlated
+	s.absorb(inner)
 	if err := p.settleUnknown(q); err != nil {
 		return nil, nil, err
 	}
@@ -159,6 +159,7 @@ func (p *planner) recursiveTable(c *pg.CommonTableExpr, sel *pg.SelectStmt, id i
 		return nil, nil, err
 	}
 	ref.recursive = false
+	s.absorb(inner)
 	if len(step.cols) != len(base.cols) {
 		return nil, nil, p.errAt(firstLocation(sel.Rarg), pgerr.SyntaxError, "each UNION query must have the same number of columns")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/exec"
 	"github.com/tallystick/tallystick/sql/parse"
+	"github.com/tallystick/tallystick/sql/pgcatalog"
 	"github.com/tallystick/tallystick/sql/pgerr"
 	"github.com/tallystick/tallystick/sql/plan"
 )
@@ -214,7 +215,7 @@ func (d *definer) searchIn(schema string) []string {
 // options plans something in the script's environment.
 func (d *definer) options(st parse.Statement) *plan.Options {
 	return &plan.Options{
-		Catalog: d.catalog(), SearchPath: SearchPath, Virtual: d.engine.opts.Virtual, Contract: true,
+		Catalog: d.catalog(), SearchPath: SearchPath, Virtual: pgcatalog.Find, Contract: true,
 		Format: &datum.ContractFormat, Script: st.Script,
 	}
 }

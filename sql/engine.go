@@ -6,7 +6,6 @@ import (
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/exec"
-	"github.com/tallystick/tallystick/sql/plan"
 )
 
 // ServerVersion is what clients are told; PostgreSQL 15 is the reference.
@@ -25,12 +24,6 @@ type Engine struct {
 
 // EngineOptions is what the layers above lend to the engine.
 type EngineOptions struct {
-	// Virtual finds computed relations (pg_catalog).
-	Virtual func(schema, name string) *plan.Virtual
-	// VirtualEnv makes the value that computed relations of one query see.
-	VirtualEnv func(c *catalog.Catalog, s *Session) any
-	// CatalogInfo answers the system information functions of one query.
-	CatalogInfo func(c *catalog.Catalog, s *Session) builtin.CatalogInfo
 	// BlockTime is the timestamp (timestamptz) of a block; nil = 0.
 	BlockTime func(height uint64) int64
 	// StartTime is pg_postmaster_start_time() and Clock the clock of sessions

@@ -137,7 +137,9 @@ func (db *database) statement(b *strings.Builder, st parse.Statement) error {
 		}
 		return db.query(b, st)
 	case *pg.Node_CreateStmt, *pg.Node_IndexStmt, *pg.Node_DropStmt, *pg.Node_AlterTableStmt, *pg.Node_ViewStmt, *pg.Node_RenameStmt:
-		return db.block(func(env *exec.Env) error { return db.engine.Script(env, "admin", st.Text, func(e *pgerr.Error) { fmt.Fprintf(b, "NOTICE:  %s\n", e.Code) }) })
+		return db.block(func(env *exec.Env) error {
+			return db.engine.Script(env, "admin", st.Text, func(e *pgerr.Error) { fmt.Fprintf(b, "NOTICE:  %s\n", e.Code) })
+		})
 	}
 	return db.query(b, st)
 }

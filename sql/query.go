@@ -10,6 +10,7 @@ import (
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/exec"
+	"github.com/tallystick/tallystick/sql/pgcatalog"
 	"github.com/tallystick/tallystick/sql/pgerr"
 	"github.com/tallystick/tallystick/sql/plan"
 )
@@ -22,6 +23,7 @@ type preparedQuery struct {
 	program *exec.Program
 	call    *plan.ContractCall
 	args    []*exec.ExprProgram // of the call
+	virtual bool                // reads pg_catalog
 }
 
 // analyzeQuery plans a query or call for its parameters and columns.
@@ -41,8 +43,8 @@ func (s *Session) analyzeQuery(ctx context.Context, p *Prepared) error {
 
 func (s *Session) planOptions(c *catalog.Catalog, p *Prepared) *plan.Options {
 	o := &plan.Options{
-		Catalog: c, SearchPath: s.settings.searchPath(), Virtual: s.engine.opts.Virtual,
-		Format: s.literalFormat(), Script: p.Statement.Script,
+		Catalog: c, SearchPath: s.settings.searchPath(), Virtual: pgcatalog.Find,
+		Format: s.literalFormat(c), Script: p.Statement.Script,
 	}
 	for _, oid := range p.declared {
 		t := datum.Type{}
@@ -56,9 +58,10 @@ func (s *Session) planOptions(c *catalog.Catalog, p *Prepared) *plan.Options {
 
 // literalFormat is how literals are read: with the session's settings and the
 // clock for 'now' and its like.
-func (s *Session) literalFormat() *datum.Format {
+func (s *Session) literalFormat(c *catalog.Catalog) *datum.Format {
 	f := s.format
 	f.Now = s.engine.now()
+	s.useRegNames(&f, &pgcatalog.Env{Catalog: c, Database: Database})
 	return &f
 }
 
@@ -90,6 +93,7 @@ func (s *Session) planQuery(p *Prepared, c *catalog.Catalog) error {
 	if q.program, err = exec.Compile(pl); err != nil {
 		return err
 	}
+	q.virtual = pl.ReadsVirtual()
 	p.kind, p.params, p.columns, p.query = kindQuery, pl.Params, pl.Columns, q
 	if p.columns == nil {
 		p.columns = []plan.Column{}
@@ -168,7 +172,7 @@ func (s *Session) snapshot() (mvcc.Snapshot, error) {
 }
 
 // localEnv makes the environment of a local query.
-func (s *Session) localEnv(ctx context.Context, snap mvcc.Snapshot, txn *mvcc.Txn, c *catalog.Catalog) *exec.Env {
+func (s *Session) localEnv(ctx context.Context, snap mvcc.Snapshot, txn *mvcc.Txn, c *catalog.Catalog, virtual bool) (*exec.Env, error) {
 	env := &exec.Env{Txn: txn, Catalog: c, Functions: s.engine.functions, ReadOnly: true}
 	env.Ctx.Format = &s.format
 	env.Ctx.Height = snap.Height
@@ -177,14 +181,15 @@ func (s *Session) localEnv(ctx context.Context, snap mvcc.Snapshot, txn *mvcc.Tx
 	}
 	env.Ctx.Session = s.sessionInfo()
 	env.Ctx.Notice = s.notice
-	if s.engine.opts.CatalogInfo != nil {
-		env.Ctx.Catalog = s.engine.opts.CatalogInfo(c, s)
+	seen, err := s.introspection(c, txn, virtual)
+	if err != nil {
+		return nil, err
 	}
-	if s.engine.opts.VirtualEnv != nil {
-		env.Virtual = s.engine.opts.VirtualEnv(c, s)
-	}
+	env.Virtual = seen
+	env.Ctx.Catalog = seen.Info(s.settings.searchPath())
+	s.useRegNames(&s.format, seen)
 	env.Interrupted = func() error { return interrupted(ctx) }
-	return env
+	return env, nil
 }
 
 // interrupted is the error of a canceled statement, if it was.
@@ -209,11 +214,15 @@ func (s *Session) ready(ctx context.Context, p *Prepared) (*exec.Env, error) {
 	if err == nil && (c != p.query.catalog || p.query.path != s.settings.planKey()) {
 		err = s.replan(p, c)
 	}
+	var env *exec.Env
+	if err == nil {
+		env, err = s.localEnv(ctx, snap, txn, c, p.query.virtual)
+	}
 	if err != nil {
 		txn.Close()
 		return nil, err
 	}
-	return s.localEnv(ctx, snap, txn, c), nil
+	return env, nil
 }
 
 // replan plans again after the catalog changed; the shape that the client was
@@ -297,7 +306,7 @@ func (s *Session) evaluate(ctx context.Context, n *pg.Node, want datum.Type) (da
 	if err != nil {
 		return datum.Null, err
 	}
-	ep, err := plan.Expression(n, want, &plan.Options{Catalog: c, SearchPath: s.settings.searchPath(), Format: s.literalFormat()})
+	ep, err := plan.Expression(n, want, &plan.Options{Catalog: c, SearchPath: s.settings.searchPath(), Format: s.literalFormat(c)})
 	if err != nil {
 		return datum.Null, err
 	}
@@ -305,5 +314,9 @@ func (s *Session) evaluate(ctx context.Context, n *pg.Node, want datum.Type) (da
 	if err != nil {
 		return datum.Null, err
 	}
-	return x.Eval(s.localEnv(ctx, snap, txn, c), nil)
+	env, err := s.localEnv(ctx, snap, txn, c, false)
+	if err != nil {
+		return datum.Null, err
+	}
+	return x.Eval(env, nil)
 }

@@ -79,7 +79,10 @@ func (s *Session) Close() { s.prepared = nil }
 func (s *Session) User() string { return s.opts.User }
 
 // Format is how values of this session are written and read.
-func (s *Session) Format() *datum.Format { return &s.format }
+func (s *Session) Format() *datum.Format {
+	s.format.Now = s.engine.now()
+	return &s.format
+}
 
 // TxStatus is what ReadyForQuery reports: I idle, T in a transaction block, E
 // in a failed one.

@@ -141,6 +141,14 @@ func (r *arrayReader) open(d Datum) {
 	r.ndim, r.class, r.count, r.rest = ndim, storeClass(flags&^arrayHasNulls), int(count), b
 }
 
+// openAs is open for a known element type: an array of anything else reads as
+// empty.
+func (r *arrayReader) openAs(elem *Desc, d Datum) {
+	if r.open(d); r.class != elem.store {
+		*r = arrayReader{}
+	}
+}
+
 // next returns the next element; ok is false after the last one.
 func (r *arrayReader) next() (d Datum, ok bool) {
 	if r.i >= r.count {
@@ -263,7 +271,7 @@ func coerceArray(elem *Desc, d Datum, mod int32, explicit bool) (Datum, error) {
 		return d, nil
 	}
 	var r arrayReader
-	r.open(d)
+	r.openAs(elem, d)
 	dims := r.dims
 	vals := make([]Datum, 0, r.count)
 	for v, ok := r.next(); ok; v, ok = r.next() {
@@ -282,8 +290,8 @@ func coerceArray(elem *Desc, d Datum, mod int32, explicit bool) (Datum, error) {
 // of elements and of dimensions, lengths, lower bounds.
 func compareArrays(elem *Desc, x, y Datum) int {
 	var a, b arrayReader
-	a.open(x)
-	b.open(y)
+	a.openAs(elem, x)
+	b.openAs(elem, y)
 	for {
 		v, ok1 := a.next()
 		w, ok2 := b.next()
@@ -335,7 +343,7 @@ const (
 
 func keyArray(dst []byte, elem *Desc, d Datum) []byte {
 	var r arrayReader
-	r.open(d)
+	r.openAs(elem, d)
 	for v, ok := r.next(); ok; v, ok = r.next() {
 		if v.IsNull() {
 			dst = append(dst, keyElemNull)
@@ -381,7 +389,7 @@ func skipArrayKey(b []byte, elem *Desc) ([]byte, error) {
 
 func hashArray(h uint64, elem *Desc, d Datum) uint64 {
 	var r arrayReader
-	r.open(d)
+	r.openAs(elem, d)
 	h = HashInt(h, uint64(r.count))
 	for v, ok := r.next(); ok; v, ok = r.next() {
 		if v.IsNull() {

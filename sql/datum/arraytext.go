@@ -11,7 +11,7 @@ import (
 
 func appendArray(dst []byte, elem *Desc, d Datum, f *Format) []byte {
 	var r arrayReader
-	r.open(d)
+	r.openAs(elem, d)
 	if r.ndim == 0 {
 		return append(dst, "{}"...)
 	}
@@ -337,7 +337,7 @@ func (p *arrayParser) element() error {
 
 func appendBinaryArray(dst []byte, elem *Desc, d Datum) []byte {
 	var r arrayReader
-	r.open(d)
+	r.openAs(elem, d)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(r.ndim))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(boolBit(r.nulls != nil)))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(elem.OID))

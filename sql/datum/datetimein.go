@@ -121,7 +121,10 @@ func coerceTimestamp(d Datum, mod int32, _ bool) (Datum, error) {
 	if mod < 0 || !finiteTimestamp(us) {
 		return d, nil
 	}
-	return Int(roundMicros(us, mod)), nil
+	if us = roundMicros(us, mod); !validTimestamp(us) {
+		return Null, errTimestampRange() // PostgreSQL lets this microsecond pass
+	}
+	return Int(us), nil
 }
 
 func coerceTime(d Datum, mod int32, _ bool) (Datum, error) {

@@ -152,7 +152,9 @@ func insideHalfway(e []byte, v float64, bits int) []byte {
 	}
 	exact, _ := big.NewFloat(v).Int(nil)
 	gap, _ := big.NewFloat(above).Int(nil)
-	gap.Sub(gap, exact)
+	if gap.Sub(gap, exact).Sign() == 0 {
+		return e // less than one apart
+	}
 	for prec := 0; prec <= 17; prec++ {
 		shown, ok := new(big.Int).SetString(bigDigits(e), 10)
 		if !ok {

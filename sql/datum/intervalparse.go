@@ -382,10 +382,10 @@ func (p *span) number(s string, u unit, negative bool) (mask uint32, next unit, 
 			months = -months
 		}
 		u = unitMonth
-		year, ok := mul64(v, 12)
-		if v, ok = add64(year, months); !ok {
+		if v != int64(int32(v)) {
 			return 0, u, errDTField
 		}
+		v = v*12 + months
 	case rest[0] == '.':
 		if frac, err = decimalFraction(rest); err != nil {
 			return 0, u, err

@@ -103,14 +103,14 @@ func RecordField(d Datum, i int) Datum {
 // type, what the format's hook knows. Otherwise the value is shown by its
 // storage class.
 func (f recordField) typeOf(declared []Field, i int, fm *Format) *Desc {
-	if i < len(declared) {
+	if i < len(declared) && declared[i].Type.store == f.class {
 		return declared[i].Type.Desc
 	}
-	if t := ByOID(f.oid); t != nil {
+	if t := ByOID(f.oid); t != nil && t.store == f.class {
 		return t
 	}
 	if fm != nil && fm.TypeByOID != nil {
-		if t := fm.TypeByOID(f.oid); t != nil {
+		if t := fm.TypeByOID(f.oid); t != nil && t.store == f.class {
 			return t
 		}
 	}

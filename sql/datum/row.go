@@ -217,9 +217,19 @@ func (r *RowDecoder) Decode(b []byte, out []Datum) error {
 		}
 		var d Datum
 		var n int
-		if col.store == storeInt && len(b) > 0 && b[0] < 0x80 {
+		if len(b) > 0 && b[0] < 0x80 && (col.store == storeInt || col.store == storeBytes) {
+			// The usual cases of readValue, without the call.
 			u := uint64(b[0])
-			d, n = Datum{n: u>>1 ^ -(u & 1)}, 1
+			n = 1
+			if col.store == storeInt {
+				d.n = u>>1 ^ -(u & 1)
+			} else if u != 0 {
+				if u >= uint64(len(b)) {
+					return errBadRow()
+				}
+				d = Datum{p: unsafe.Pointer(&b[1]), n: u}
+				n = 1 + int(u)
+			}
 		} else if d, n = readValue(b, col.store); n == 0 {
 			return errBadRow()
 		}
@@ -228,7 +238,7 @@ func (r *RowDecoder) Decode(b []byte, out []Datum) error {
 			out[col.slot] = d
 		}
 	}
-	if stored == len(r.cols) && len(b) != 0 {
+	if stored == int(cols) && len(b) != 0 {
 		return errBadRow()
 	}
 	for c := stored; c < r.last; c++ {

@@ -69,9 +69,6 @@ func appendBinaryText(dst []byte, d Datum) []byte { return append(dst, d.Str()..
 
 func compareText(a, b Datum) int { return strings.Compare(a.Str(), b.Str()) }
 
-// Identity is the Coerce of types whose modifier changes nothing in a value.
-func coerceNothing(d Datum, _ int32, _ bool) (Datum, error) { return d, nil }
-
 // charBoundary returns the byte length of the first n characters of s, or
 // len(s) and false if s has no more than n.
 func charBoundary(s string, n int) (int, bool) {

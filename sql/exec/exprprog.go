@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"sync"
+
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/plan"
 )
@@ -13,6 +15,8 @@ type ExprProgram struct {
 
 	slots, args, subs, ctes int
 	plain                   bool // needs no memory of its own
+
+	idle sync.Pool // *frame, of expressions with subqueries
 }
 
 // CompileExpr compiles an expression whose frame has the given number of
@@ -35,35 +39,40 @@ func (x *ExprProgram) Type() datum.Type { return x.typ }
 // changed afterwards. Evaluations may nest: a function that the expression
 // calls may evaluate it again with the same env.
 func (x *ExprProgram) Eval(env *Env, params []datum.Datum) (datum.Datum, error) {
+	if x.subs != 0 || x.ctes != 0 {
+		return x.evalQueries(env, params)
+	}
 	f := env.push()
 	f.start(env, params)
-	if !x.plain {
-		f.slots = resize(f.slots, x.slots)
-		f.args = resize(f.args, x.args)
-		if x.subs != 0 || x.ctes != 0 {
-			return x.evalQueries(env, f)
-		}
+	if x.plain {
+		d, err := x.eval(f)
+		env.nested--
+		return d, err
 	}
+	f.slots = resize(f.slots, x.slots)
+	f.args = resize(f.args, x.args)
 	d, err := x.eval(f)
-	if !x.plain {
-		clear(f.slots)
-		clear(f.args)
-	}
+	clear(f.slots)
+	clear(f.args)
 	env.nested--
 	return d, err
 }
 
-// evalQueries is Eval with subqueries, whose iterators must be closed.
-func (x *ExprProgram) evalQueries(env *Env, f *frame) (datum.Datum, error) {
-	f.subs = make([]subState, x.subs)
-	f.ctes = make([]*cteState, x.ctes)
+// evalQueries is Eval of an expression with subqueries. Its frames hold their
+// iterators and are therefore its own.
+func (x *ExprProgram) evalQueries(env *Env, params []datum.Datum) (datum.Datum, error) {
+	f, ok := x.idle.Get().(*frame)
+	if !ok {
+		f = &frame{slots: make([]datum.Datum, x.slots), args: make([]datum.Datum, x.args),
+			subs: make([]subState, x.subs), ctes: make([]*cteState, x.ctes)}
+	}
+	f.start(env, params)
 	d, err := x.eval(f)
 	for i := range f.subs {
 		f.subs[i].close()
 	}
 	f.reset()
-	f.subs, f.ctes = nil, nil
-	env.nested--
+	x.idle.Put(f)
 	return d, err
 }
 

@@ -291,7 +291,11 @@ func (k *fkProg) eachReferring(f *frame, key []datum.Datum, existence bool, visi
 		if k.byIndex == 0 {
 			suffix = it.Key()[catalog.PrefixLen:]
 		}
-		if err := f.row(); err != nil {
+		err := f.row()
+		if err == nil {
+			err = f.checkReads()
+		}
+		if err != nil {
 			_ = it.Close()
 			return err
 		}

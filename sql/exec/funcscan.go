@@ -103,6 +103,10 @@ func (c *compiler) setCall(set builtin.SetEval, fn *builtin.Func, user *catalog.
 		if s.set == nil {
 			s.set = fn.Set
 		}
+	default:
+		// In a select list the plan names the implementation only. All built-in
+		// functions that return sets of single values are strict.
+		s.strict = true
 	}
 	if s.set == nil && user == nil {
 		return nil, fmt.Errorf("exec: a set-returning function has no implementation bound")

@@ -18,14 +18,13 @@ import (
 )
 
 var (
-	tInt   = datum.T(datum.Int4)
-	tBig   = datum.T(datum.Int8)
-	tText  = datum.T(datum.Text)
-	tBool  = datum.T(datum.BoolType)
-	tNum   = datum.T(datum.Numeric)
-	tFloat = datum.T(datum.Float8)
-	tInts  = datum.T(datum.Int4.Array)
-	null   = datum.Null
+	tInt  = datum.T(datum.Int4)
+	tBig  = datum.T(datum.Int8)
+	tText = datum.T(datum.Text)
+	tBool = datum.T(datum.BoolType)
+	tNum  = datum.T(datum.Numeric)
+	tInts = datum.T(datum.Int4.Array)
+	null  = datum.Null
 )
 
 func num(v int) datum.Datum    { return datum.Int(int64(v)) }

@@ -32,9 +32,25 @@ func (c *compiler) nestLoop(n *plan.NestLoop) (nodeProg, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.keep = !reads.meets(fills)
+	p.keep = !reads.meets(fills) && !oneRow(p.outer)
 	p.cond, err = c.optional(n.Cond)
 	return p, err
+}
+
+// oneRow tells that a node makes at most one row: then nothing is read twice for
+// its rows.
+func oneRow(n nodeProg) bool {
+	switch n := n.(type) {
+	case *resultProg:
+		return true
+	case *scanProg:
+		return !n.provenance && len(n.ranges) == 1 && n.ranges[0].point && n.ranges[0].in == nil
+	case *projectProg:
+		return oneRow(n.child)
+	case *filterProg:
+		return oneRow(n.child)
+	}
+	return false
 }
 
 func (p *nestLoopProg) iter() rowIter {

@@ -79,9 +79,7 @@ func (c *compiler) modify(n *plan.Modify) (nodeProg, error) {
 			}
 		}
 	}
-	if _, single := n.Child.(*plan.Scan); !single && n.Kind != plan.Insert {
-		p.repeats = true
-	}
+	p.repeats = n.Kind != plan.Insert && !onceEach(n.Child)
 	if p.new, err = c.exprs(n.New); err != nil {
 		return nil, err
 	}
@@ -120,6 +118,26 @@ func (c *compiler) modify(n *plan.Modify) (nodeProg, error) {
 	c.fills.add(n.Out...)
 	c.fills.add(n.NewSlots...)
 	return p, nil
+}
+
+// onceEach tells that a source of rows to change makes no row of the table
+// twice: it is a scan with filters, or one thinned out by semijoins.
+func onceEach(n plan.Node) bool {
+	switch n := n.(type) {
+	case *plan.Scan:
+		return true
+	case *plan.Filter:
+		return onceEach(n.Child)
+	case *plan.Project:
+		return onceEach(n.Child)
+	case *plan.Sort:
+		return onceEach(n.Child)
+	case *plan.NestLoop:
+		return (n.Kind == plan.SemiJoin || n.Kind == plan.AntiJoin) && onceEach(n.Outer)
+	case *plan.HashJoin:
+		return (n.Kind == plan.SemiJoin || n.Kind == plan.AntiJoin) && onceEach(n.Outer)
+	}
+	return false
 }
 
 func (c *compiler) conflict(n *plan.Conflict, l *catalog.Layout) (*conflictProg, error) {

@@ -37,15 +37,16 @@ func (s *subState) close() {
 
 // subProg is a compiled subquery.
 type subProg struct {
-	plan  nodeProg
-	kind  plan.SubqueryKind
-	id    int
-	out   []int
-	once  bool // not correlated
-	test  evalFunc
-	hash  evalFunc
-	kinds *keyKinds
-	elem  *datum.Desc // ArraySub
+	plan   nodeProg
+	kind   plan.SubqueryKind
+	id     int
+	out    []int
+	once   bool // not correlated
+	test   evalFunc
+	hash   evalFunc
+	kinds  *keyKinds
+	elem   *datum.Desc // ArraySub: of the result
+	nested bool        // ArraySub: the rows are arrays
 }
 
 func (c *compiler) subquery(e *plan.Subquery) (evalFunc, error) {
@@ -72,6 +73,7 @@ func (c *compiler) subquery(e *plan.Subquery) (evalFunc, error) {
 		return s.cached(s.exists), nil
 	case plan.ArraySub:
 		s.elem = elemOf(e.Type())
+		s.nested = slotType(e.Plan, e.Out[0]).IsArray()
 		return s.cached(s.array), nil
 	case plan.RowSub:
 		return s.rowValue, nil
@@ -178,8 +180,8 @@ func (s *subProg) array(f *frame) (datum.Datum, error) {
 			return datum.Null, err
 		}
 	}
-	if s.elem.IsArray() {
-		return nestArrays(s.elem.Elem, vals)
+	if s.nested {
+		return nestArrays(s.elem, vals)
 	}
 	return datum.MakeArray(s.elem, vals), nil
 }

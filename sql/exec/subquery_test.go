@@ -75,6 +75,13 @@ func TestSubqueries(t *testing.T) {
 			}
 		})
 	}
+	t.Run("array of arrays", func(t *testing.T) {
+		n := values([]int{1}, []plan.Expr{intArray(num(1), num(2))}, []plan.Expr{intArray(num(3), num(4))})
+		root := &plan.Project{Child: &plan.Result{}, Exprs: []plan.Expr{array(&plan.Filter{Child: n, Cond: bval(true)}, false)}, Out: []int{2}}
+		if got := run(t, noStore(), root, 3, []int{2}, tInts); got != "({{1,2},{3,4}})" {
+			t.Errorf("got %s", got)
+		}
+	})
 	t.Run("too many rows", func(t *testing.T) {
 		root := &plan.Project{Child: &plan.Result{}, Exprs: []plan.Expr{sub(plan.ScalarSub, rows(1, 2), false)}, Out: []int{2}}
 		_, err := compile(t, &plan.Plan{Root: root, Slots: 3, Subqueries: 3}).Run(noStore(), nil)

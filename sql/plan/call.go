@@ -140,3 +140,20 @@ func ResultColumns(f *catalog.Func) []Column {
 	}
 	return out
 }
+
+// ReadsVirtual tells whether the plan reads a computed relation.
+func (pl *Plan) ReadsVirtual() bool {
+	found := false
+	see := func(n Node) {
+		if _, ok := n.(*VirtualScan); ok {
+			found = true
+		}
+	}
+	eachNode(pl.Root, see)
+	walkNode(pl.Root, func(e Expr) {
+		if s, ok := e.(*Subquery); ok {
+			eachNode(s.Plan, see)
+		}
+	})
+	return found
+}

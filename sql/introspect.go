@@ -1,0 +1,69 @@
+package sql
+
+import (
+	"slices"
+
+	"github.com/tallystick/tallystick/mvcc"
+	"github.com/tallystick/tallystick/sql/catalog"
+	"github.com/tallystick/tallystick/sql/datum"
+	"github.com/tallystick/tallystick/sql/pgcatalog"
+)
+
+// introspection makes what pg_catalog and the functions over it see in one
+// query. The users are read only for a query that looks into pg_catalog.
+func (s *Session) introspection(c *catalog.Catalog, txn *mvcc.Txn, wantUsers bool) (*pgcatalog.Env, error) {
+	env := &pgcatalog.Env{Catalog: c, Database: Database, User: s.opts.User, Settings: nil}
+	if !wantUsers {
+		return env, nil
+	}
+	env.Settings = s.Settings()
+	for _, p := range s.prepared {
+		if p.Name != "" {
+			env.Statements = append(env.Statements, pgcatalog.Statement{Name: p.Name, Text: p.Statement.Text, Params: p.params})
+		}
+	}
+	slices.SortFunc(env.Statements, func(a, b pgcatalog.Statement) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	users, err := userNames(txn)
+	env.Users = users
+	return env, err
+}
+
+// userNames lists the users of the network in key order.
+func userNames(txn *mvcc.Txn) ([]string, error) {
+	layout, err := catalog.NewLayout(catalog.Certs)
+	if err != nil {
+		return nil, err
+	}
+	slots := make([]int, len(catalog.Certs.Columns))
+	for i := range slots {
+		slots[i] = -1
+	}
+	slots[catalog.Certs.Column("username")] = 0
+	dec := layout.Decoder(slots)
+	it := txn.Scan(prefixSpan(layout.IndexPrefix(0)), false, mvcc.ReadUnrecorded)
+	defer it.Close()
+	var names []string
+	row := make([]datum.Datum, 1)
+	for it.Next() {
+		if err := dec.Decode(it.Value(), row); err != nil {
+			return nil, err
+		}
+		if name := string(append([]byte(nil), row[0].Str()...)); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, it.Err()
+}
+
+// useRegNames lets reg* values of the session be read and written with the
+// names of one catalog.
+func (s *Session) useRegNames(f *datum.Format, env *pgcatalog.Env) {
+	path := s.settings.searchPath()
+	f.RegName = func(t *datum.Desc, oid datum.OID) string { return env.RegName(t, oid, path) }
+	f.RegOID = func(t *datum.Desc, name string) (datum.OID, error) { return env.RegOID(t, name, path) }
+}

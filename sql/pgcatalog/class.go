@@ -1,0 +1,419 @@
+package pgcatalog
+
+import (
+	"github.com/tallystick/tallystick/sql/catalog"
+	"github.com/tallystick/tallystick/sql/datum"
+)
+
+// The OIDs that stand for fixed objects, as in PostgreSQL.
+const (
+	superuserOID datum.OID = 10
+	btreeOID     datum.OID = 403
+	heapOID      datum.OID = 2
+	collationOID datum.OID = 100 // default
+	databaseOID  datum.OID = 5
+	// twinBit turns the OID of a table into that of its provenance twin.
+	twinBit datum.OID = 1 << 30
+)
+
+// column is a column of any relation, as the catalog relations describe it.
+type column struct {
+	name    string
+	typ     datum.Type
+	notNull bool
+	def     string
+	gen     bool
+	dropped bool
+}
+
+// class is any relation with columns: stored, computed, or a provenance twin.
+type class struct {
+	oid    datum.OID
+	schema string
+	name   string
+	kind   byte
+	owner  string
+	cols   []column
+	table  *catalog.Table // nil for computed relations
+	twin   bool
+}
+
+// provenanceColumns are what a twin has besides its table's columns.
+var provenanceColumns = []string{"xmin", "xmax", "creator_block", "deleter_block"}
+
+// eachClass calls f for all relations: stored ones by name, then twins, then
+// computed ones.
+func eachClass(env *Env, f func(*class) error) error {
+	for _, t := range env.Catalog.Tables() {
+		if err := f(storedClass(t)); err != nil {
+			return err
+		}
+	}
+	for _, t := range env.Catalog.Tables() {
+		if t.Kind != catalog.OrdinaryTable {
+			continue
+		}
+		c := storedClass(t)
+		c.oid, c.schema, c.kind, c.twin = t.OID^twinBit, catalog.Provenance, 'v', true
+		for i := range c.cols {
+			c.cols[i].notNull, c.cols[i].def, c.cols[i].gen = false, "", false
+		}
+		for _, name := range provenanceColumns {
+			c.cols = append(c.cols, column{name: name, typ: datum.T(datum.Int8)})
+		}
+		if err := f(c); err != nil {
+			return err
+		}
+	}
+	for _, r := range sortedRelations {
+		c := &class{oid: r.OID, schema: r.Schema, name: r.Name, kind: 'r', owner: catalog.SystemOwner}
+		if r.Schema == catalog.Information {
+			c.kind = 'v'
+		}
+		for _, col := range r.Columns {
+			c.cols = append(c.cols, column{name: col.Name, typ: col.Type})
+		}
+		if err := f(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func storedClass(t *catalog.Table) *class {
+	c := &class{oid: t.OID, schema: t.Schema, name: t.Name, kind: t.Kind[0], owner: t.Owner, table: t}
+	for _, col := range t.Columns {
+		def := col.Default
+		if col.Generated != "" {
+			def = col.Generated
+		}
+		c.cols = append(c.cols, column{name: col.Name, typ: col.Type, notNull: col.NotNull, def: def, gen: col.Generated != "", dropped: col.Dropped})
+	}
+	return c
+}
+
+func (env *Env) namespace(schema string) datum.OID {
+	if s, ok := env.Catalog.Schema(schema); ok {
+		return s.OID
+	}
+	return 0
+}
+
+// ownerOID numbers the users by their position; the system's own objects belong
+// to the superuser.
+func (env *Env) ownerOID(name string) datum.OID {
+	for i, u := range env.Users {
+		if u == name {
+			return datum.OID(20000 + i)
+		}
+	}
+	return superuserOID
+}
+
+func namespaces(env *Env, next func() *row, emit func() error) error {
+	for _, s := range env.Catalog.Schemas() {
+		next().oid("oid", s.OID).str("nspname", s.Name).oid("nspowner", env.ownerOID(s.Owner))
+		if err := emit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func classes(env *Env, next func() *row, emit func() error) error {
+	err := eachClass(env, func(c *class) error {
+		r := classRow(env, next(), c.oid, c.schema, c.name, c.owner, c.kind, len(c.cols))
+		if c.kind == 'r' {
+			r.oid("relam", heapOID)
+		}
+		if c.table != nil && !c.twin {
+			r.bool("relhasindex", len(c.table.Indexes) > 0).int("relchecks", int64(len(c.table.Checks)))
+			r.bool("relhasrules", c.kind == 'v')
+		}
+		return emit()
+	})
+	if err != nil {
+		return err
+	}
+	return eachIndex(env, func(t *catalog.Table, idx *catalog.Index) error {
+		classRow(env, next(), idx.OID, t.Schema, idx.Name, t.Owner, 'i', len(idx.Keys)).oid("relam", btreeOID)
+		return emit()
+	})
+}
+
+func classRow(env *Env, r *row, oid datum.OID, schema, name, owner string, kind byte, natts int) *row {
+	r.oid("oid", oid).str("relname", name).oid("relnamespace", env.namespace(schema)).oid("relowner", env.ownerOID(owner))
+	r.char("relkind", kind).char("relpersistence", 'p').char("relreplident", 'd').int("relnatts", int64(natts))
+	r.zeros("reltype", "reloftype", "relam", "relfilenode", "reltablespace", "relpages", "relallvisible", "reltoastrelid",
+		"relchecks", "relrewrite", "relfrozenxid", "relminmxid")
+	r.bools(false, "relhasindex", "relisshared", "relhasrules", "relhastriggers", "relhassubclass", "relrowsecurity",
+		"relforcerowsecurity", "relispartition")
+	return r.set("reltuples", datum.Float(-1)).bool("relispopulated", true)
+}
+
+func eachIndex(env *Env, f func(*catalog.Table, *catalog.Index) error) error {
+	for _, t := range env.Catalog.Tables() {
+		for i := range t.Indexes {
+			if err := f(t, &t.Indexes[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func attributes(env *Env, next func() *row, emit func() error) error {
+	err := eachClass(env, func(c *class) error {
+		for i := range c.cols {
+			attributeRow(next(), c.oid, i+1, &c.cols[i])
+			if err := emit(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return eachIndex(env, func(t *catalog.Table, idx *catalog.Index) error {
+		for i, k := range idx.Keys {
+			col := t.Columns[k.Column]
+			attributeRow(next(), idx.OID, i+1, &column{name: col.Name, typ: col.Type})
+			if err := emit(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func attributeRow(r *row, rel datum.OID, num int, c *column) {
+	name, typ := c.name, c.typ.OID
+	if c.dropped {
+		name, typ = "........pg.dropped."+itoa(num)+"........", 0
+	}
+	r.oid("attrelid", rel).str("attname", name).oid("atttypid", typ).int("attnum", int64(num))
+	r.int("attlen", int64(c.typ.Len)).int("atttypmod", int64(c.typ.Mod)).int("attcacheoff", -1).int("attstattarget", -1)
+	r.zeros("attndims", "attinhcount")
+	if c.typ.IsArray() {
+		r.int("attndims", 1)
+	}
+	gen := byte(0)
+	if c.gen {
+		gen = 's'
+	}
+	r.bool("attbyval", c.typ.Fixed).char("attalign", 'i').char("attstorage", storage(c.typ)).char("attcompression", 0)
+	r.char("attidentity", 0).char("attgenerated", gen).bool("attnotnull", c.notNull).bool("atthasdef", c.def != "")
+	r.bools(false, "atthasmissing").bool("attisdropped", c.dropped).bool("attislocal", true)
+	r.oid("attcollation", collationOf(c.typ))
+}
+
+func storage(t datum.Type) byte {
+	if t.Len < 0 {
+		return 'x'
+	}
+	return 'p'
+}
+
+func collationOf(t datum.Type) datum.OID {
+	if t.Category == 'S' {
+		return collationOID
+	}
+	return 0
+}
+
+func defaults(env *Env, next func() *row, emit func() error) error {
+	for _, t := range env.Catalog.Tables() {
+		for i, c := range storedClass(t).cols {
+			if c.def == "" || c.dropped {
+				continue
+			}
+			next().oid("oid", t.OID+datum.OID(i)).oid("adrelid", t.OID).int("adnum", int64(i+1)).str("adbin", c.def)
+			if err := emit(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func indexes(env *Env, next func() *row, emit func() error) error {
+	return eachIndex(env, func(t *catalog.Table, idx *catalog.Index) error {
+		n := len(idx.Keys)
+		var keys, opts, zero []datum.Datum
+		for _, k := range idx.Keys {
+			keys = append(keys, datum.Int(int64(k.Column+1)))
+			opts = append(opts, datum.Int(indexOption(k)))
+			zero = append(zero, datum.Int(0))
+		}
+		r := next().oid("indexrelid", idx.OID).oid("indrelid", t.OID).int("indnatts", int64(n)).int("indnkeyatts", int64(n))
+		r.bool("indisunique", idx.Unique).bool("indisprimary", idx.Primary).bool("indimmediate", true)
+		r.bools(false, "indnullsnotdistinct", "indisexclusion", "indisclustered", "indcheckxmin", "indisreplident")
+		r.bools(true, "indisvalid", "indisready", "indislive")
+		r.set("indkey", vector(datum.Int2Vector, keys)).set("indoption", vector(datum.Int2Vector, opts))
+		r.set("indcollation", vector(datum.OIDVector, zero)).set("indclass", vector(datum.OIDVector, zero))
+		return emit()
+	})
+}
+
+func indexOption(k catalog.IndexKey) int64 {
+	v := int64(0)
+	if k.Desc {
+		v |= 1
+	}
+	if k.NullsFirst {
+		v |= 2
+	}
+	return v
+}
+
+// vector makes an int2vector or oidvector: through its text form.
+func vector(d *datum.Desc, vals []datum.Datum) datum.Datum {
+	text := ""
+	for i, v := range vals {
+		if i > 0 {
+			text += " "
+		}
+		text += itoa(int(v.Int()))
+	}
+	out, err := d.Parse(text, -1, &datum.ContractFormat)
+	if err != nil {
+		panic("pgcatalog: vector: " + err.Error())
+	}
+	return out
+}
+
+// positions makes an int2[] of column numbers.
+func positions(cols []int) datum.Datum {
+	vals := make([]datum.Datum, len(cols))
+	for i, c := range cols {
+		vals[i] = datum.Int(int64(c + 1))
+	}
+	return datum.MakeArray(datum.Int2, vals)
+}
+
+// constraint is any constraint of a table.
+type constraint struct {
+	oid     datum.OID
+	name    string
+	kind    byte // c f p u
+	table   *catalog.Table
+	columns []int
+	fk      *catalog.ForeignKey
+	index   *catalog.Index
+	check   *catalog.Check
+}
+
+// eachConstraint calls f for all constraints, by table.
+func eachConstraint(env *Env, f func(*constraint) error) error {
+	for _, t := range env.Catalog.Tables() {
+		for _, c := range tableConstraints(t) {
+			if err := f(&c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func tableConstraints(t *catalog.Table) []constraint {
+	var out []constraint
+	for i := range t.Indexes {
+		idx := &t.Indexes[i]
+		if !idx.Constraint {
+			continue
+		}
+		c := constraint{oid: idx.OID, name: idx.Name, kind: 'u', table: t, index: idx}
+		if idx.Primary {
+			c.kind = 'p'
+		}
+		for _, k := range idx.Keys {
+			c.columns = append(c.columns, k.Column)
+		}
+		out = append(out, c)
+	}
+	for i := range t.Checks {
+		k := &t.Checks[i]
+		out = append(out, constraint{oid: k.OID, name: k.Name, kind: 'c', table: t, check: k})
+	}
+	for i := range t.ForeignKeys {
+		k := &t.ForeignKeys[i]
+		out = append(out, constraint{oid: k.OID, name: k.Name, kind: 'f', table: t, columns: k.Columns, fk: k})
+	}
+	return out
+}
+
+func constraints(env *Env, next func() *row, emit func() error) error {
+	return eachConstraint(env, func(c *constraint) error {
+		r := next().oid("oid", c.oid).str("conname", c.name).oid("connamespace", env.namespace(c.table.Schema))
+		r.char("contype", c.kind).oid("conrelid", c.table.OID)
+		r.bools(false, "condeferrable", "condeferred").bools(true, "convalidated", "conislocal", "connoinherit")
+		r.zeros("contypid", "conindid", "conparentid", "confrelid", "coninhcount")
+		r.char("confupdtype", ' ').char("confdeltype", ' ').char("confmatchtype", ' ')
+		if c.columns != nil {
+			r.set("conkey", positions(c.columns))
+		}
+		if c.index != nil {
+			r.oid("conindid", c.index.OID)
+		}
+		if c.check != nil {
+			r.str("conbin", c.check.Expr)
+		}
+		if c.fk != nil {
+			r.char("confupdtype", c.fk.OnUpdate[0]).char("confdeltype", c.fk.OnDelete[0]).char("confmatchtype", 's')
+			r.set("confkey", positions(c.fk.RefColumns))
+			if ref, ok := env.Catalog.Table(c.fk.RefSchema, c.fk.RefTable); ok {
+				r.oid("confrelid", ref.OID)
+			}
+		}
+		return emit()
+	})
+}
+
+func tables(env *Env, next func() *row, emit func() error) error {
+	for _, t := range env.Catalog.Tables() {
+		if t.Kind != catalog.OrdinaryTable {
+			continue
+		}
+		next().str("schemaname", t.Schema).str("tablename", t.Name).str("tableowner", t.Owner).bool("hasindexes", true).
+			bools(false, "hasrules", "hastriggers", "rowsecurity")
+		if err := emit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func views(env *Env, next func() *row, emit func() error) error {
+	for _, t := range env.Catalog.Tables() {
+		if t.Kind != catalog.View {
+			continue
+		}
+		next().str("schemaname", t.Schema).str("viewname", t.Name).str("viewowner", t.Owner).str("definition", t.Query+";")
+		if err := emit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rewrites(env *Env, next func() *row, emit func() error) error {
+	for _, t := range env.Catalog.Tables() {
+		if t.Kind != catalog.View {
+			continue
+		}
+		next().oid("oid", t.OID).str("rulename", "_RETURN").oid("ev_class", t.OID).char("ev_type", '1').
+			char("ev_enabled", 'O').bool("is_instead", true)
+		if err := emit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func indexDefinitions(env *Env, next func() *row, emit func() error) error {
+	return eachIndex(env, func(t *catalog.Table, idx *catalog.Index) error {
+		next().str("schemaname", t.Schema).str("tablename", t.Name).str("indexname", idx.Name).str("indexdef", IndexDefinition(t, idx))
+		return emit()
+	})
+}

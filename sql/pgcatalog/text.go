@@ -1,0 +1,329 @@
+package pgcatalog
+
+import (
+	"strings"
+
+	"github.com/tallystick/tallystick/sql/builtin"
+	"github.com/tallystick/tallystick/sql/catalog"
+	"github.com/tallystick/tallystick/sql/datum"
+)
+
+// Info answers the system information functions (pg_get_*, *_is_visible,
+// has_*_privilege) for one query.
+func (env *Env) Info(searchPath []string) builtin.CatalogInfo {
+	return builtin.CatalogInfo{
+		Text:      env.text,
+		Visible:   func(_ string, oid datum.OID) (bool, bool) { return env.visible(oid, searchPath) },
+		Privilege: func(string, string, string, string) (bool, error) { return true, nil },
+	}
+}
+
+// text answers the functions that give the source or the name of an object.
+func (env *Env) text(function string, args ...int64) (string, bool) {
+	oid := datum.OID(0)
+	if len(args) > 0 {
+		oid = datum.OID(args[0])
+	}
+	switch function {
+	case "pg_get_userbyid":
+		return env.userByOID(oid), true
+	case "pg_get_indexdef":
+		return env.indexDef(oid, args)
+	case "pg_get_constraintdef":
+		return env.constraintDef(oid)
+	case "pg_get_viewdef":
+		if t, ok := env.Catalog.TableByOID(oid); ok && t.Kind == catalog.View {
+			return " " + t.Query + ";", true
+		}
+	case "pg_get_functiondef":
+		if f, ok := env.Catalog.FuncByOID(oid); ok {
+			return f.Source + "\n", true
+		}
+	case "pg_get_function_arguments", "pg_get_function_identity_arguments":
+		return env.arguments(oid, function == "pg_get_function_arguments")
+	case "pg_get_function_result":
+		return env.result(oid)
+	}
+	return "", false
+}
+
+func (env *Env) userByOID(oid datum.OID) string {
+	if i := int(oid) - 20000; i >= 0 && i < len(env.Users) {
+		return env.Users[i]
+	}
+	if oid == superuserOID {
+		return catalog.SystemOwner
+	}
+	return "unknown (OID=" + itoa(int(oid)) + ")"
+}
+
+func (env *Env) indexDef(oid datum.OID, args []int64) (out string, ok bool) {
+	_ = eachIndex(env, func(t *catalog.Table, idx *catalog.Index) error {
+		if idx.OID != oid {
+			return nil
+		}
+		ok = true
+		if len(args) > 1 && args[1] > 0 {
+			if int(args[1]) <= len(idx.Keys) {
+				out = datum.QuoteIdent(t.Columns[idx.Keys[args[1]-1].Column].Name)
+			}
+			return nil
+		}
+		out = IndexDefinition(t, idx)
+		return nil
+	})
+	return out, ok
+}
+
+// IndexDefinition is the CREATE INDEX statement of an index.
+func IndexDefinition(t *catalog.Table, idx *catalog.Index) string {
+	var b strings.Builder
+	b.WriteString("CREATE ")
+	if idx.Unique {
+		b.WriteString("UNIQUE ")
+	}
+	b.WriteString("INDEX " + datum.QuoteIdent(idx.Name) + " ON " + datum.QuoteIdent(t.Schema) + "." + datum.QuoteIdent(t.Name) + " USING btree (")
+	for i, k := range idx.Keys {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(datum.QuoteIdent(t.Columns[k.Column].Name))
+		if k.Desc {
+			b.WriteString(" DESC")
+		}
+		if k.NullsFirst != k.Desc {
+			if k.NullsFirst {
+				b.WriteString(" NULLS FIRST")
+			} else {
+				b.WriteString(" NULLS LAST")
+			}
+		}
+	}
+	return b.String() + ")"
+}
+
+func (env *Env) constraintDef(oid datum.OID) (out string, ok bool) {
+	_ = eachConstraint(env, func(c *constraint) error {
+		if c.oid == oid {
+			out, ok = ConstraintDefinition(c.table, c.name), true
+		}
+		return nil
+	})
+	return out, ok
+}
+
+// ConstraintDefinition is a constraint as it stands in CREATE TABLE; "" if the
+// table has none of that name.
+func ConstraintDefinition(t *catalog.Table, name string) string {
+	for _, c := range tableConstraints(t) {
+		if c.name != name {
+			continue
+		}
+		switch c.kind {
+		case 'p':
+			return "PRIMARY KEY (" + columnList(t, c.columns) + ")"
+		case 'u':
+			return "UNIQUE (" + columnList(t, c.columns) + ")"
+		case 'c':
+			return "CHECK ((" + c.check.Expr + "))"
+		}
+		return foreignKeyText(t, c.fk)
+	}
+	return ""
+}
+
+func foreignKeyText(t *catalog.Table, fk *catalog.ForeignKey) string {
+	actions := map[string]string{"c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT", "r": "RESTRICT"}
+	s := "FOREIGN KEY (" + columnList(t, fk.Columns) + ") REFERENCES " + datum.QuoteIdent(fk.RefTable)
+	if fk.RefTable == t.Name {
+		s += "(" + columnList(t, fk.RefColumns) + ")"
+	}
+	if a := actions[fk.OnUpdate]; a != "" {
+		s += " ON UPDATE " + a
+	}
+	if a := actions[fk.OnDelete]; a != "" {
+		s += " ON DELETE " + a
+	}
+	return s
+}
+
+func columnList(t *catalog.Table, cols []int) string {
+	names := make([]string, len(cols))
+	for i, c := range cols {
+		names[i] = datum.QuoteIdent(t.Columns[c].Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// arguments lists the arguments of a function as psql shows them.
+func (env *Env) arguments(oid datum.OID, defaults bool) (string, bool) {
+	if f, ok := env.Catalog.FuncByOID(oid); ok {
+		var parts []string
+		for _, a := range f.Args {
+			if a.Mode != catalog.TableArg && (defaults || a.Mode != catalog.Out) {
+				parts = append(parts, argumentText(a, defaults))
+			}
+		}
+		return strings.Join(parts, ", "), true
+	}
+	if f := builtin.FuncByOID(oid); f != nil {
+		var parts []string
+		for _, a := range f.Args {
+			parts = append(parts, datum.FormatType(datum.T(a)))
+		}
+		return strings.Join(parts, ", "), true
+	}
+	return "", false
+}
+
+func argumentText(a catalog.Arg, defaults bool) string {
+	s := map[catalog.ArgMode]string{catalog.Out: "OUT ", catalog.InOut: "INOUT ", catalog.Variadic: "VARIADIC "}[a.Mode]
+	if a.Name != "" {
+		s += datum.QuoteIdent(a.Name) + " "
+	}
+	s += datum.FormatType(a.Type)
+	if defaults && a.Default != "" {
+		s += " DEFAULT " + a.Default
+	}
+	return s
+}
+
+func (env *Env) result(oid datum.OID) (string, bool) {
+	if f, ok := env.Catalog.FuncByOID(oid); ok {
+		if f.Kind == catalog.Procedure {
+			return "", false
+		}
+		outs := f.OutArgs()
+		if len(outs) > 0 && outs[0].Mode == catalog.TableArg {
+			var parts []string
+			for _, a := range outs {
+				parts = append(parts, datum.QuoteIdent(a.Name)+" "+datum.FormatType(a.Type))
+			}
+			return "TABLE(" + strings.Join(parts, ", ") + ")", true
+		}
+		return setOf(f.RetSet) + datum.FormatType(f.Ret), true
+	}
+	if f := builtin.FuncByOID(oid); f != nil {
+		return setOf(f.RetSet) + datum.FormatType(datum.T(f.Ret)), true
+	}
+	return "", false
+}
+
+func setOf(set bool) string {
+	if set {
+		return "SETOF "
+	}
+	return ""
+}
+
+// visible tells whether an object is found by its bare name.
+func (env *Env) visible(oid datum.OID, path []string) (visible, ok bool) {
+	in := func(schema string) bool {
+		if schema == catalog.PgCatalog {
+			return true
+		}
+		for _, s := range path {
+			if s == schema {
+				return true
+			}
+		}
+		return false
+	}
+	if datum.ByOID(oid) != nil || builtin.FuncByOID(oid) != nil || builtin.OperatorByOID(oid) != nil {
+		return true, true
+	}
+	if f, found := env.Catalog.FuncByOID(oid); found {
+		return in(f.Schema), true
+	}
+	_ = eachClass(env, func(c *class) error {
+		if c.oid == oid {
+			visible, ok = in(c.schema), true
+		}
+		return nil
+	})
+	if ok {
+		return visible, true
+	}
+	_ = eachIndex(env, func(t *catalog.Table, idx *catalog.Index) error {
+		if idx.OID == oid {
+			visible, ok = in(t.Schema), true
+		}
+		return nil
+	})
+	return visible, ok
+}
+
+// RegName gives the name of an object of a reg* type; RegOID finds one.
+func (env *Env) RegName(t *datum.Desc, oid datum.OID, path []string) string {
+	if oid == 0 {
+		return "-"
+	}
+	switch t {
+	case datum.RegClass:
+		if name := env.className(oid, path); name != "" {
+			return name
+		}
+	case datum.RegType:
+		if d := datum.ByOID(oid); d != nil {
+			return datum.FormatType(datum.T(d))
+		}
+	case datum.RegNamespace:
+		for _, s := range env.Catalog.Schemas() {
+			if s.OID == oid {
+				return datum.QuoteIdent(s.Name)
+			}
+		}
+	case datum.RegRole:
+		if i := int(oid) - 20000; oid == superuserOID || i >= 0 && i < len(env.Users) {
+			return datum.QuoteIdent(env.userByOID(oid))
+		}
+	case datum.RegProc, datum.RegProcedure:
+		if name := env.procName(oid, t == datum.RegProcedure); name != "" {
+			return name
+		}
+	}
+	return itoa(int(oid))
+}
+
+func (env *Env) procName(oid datum.OID, signature bool) string {
+	name, args := "", ""
+	if f, ok := env.Catalog.FuncByOID(oid); ok {
+		name, args = datum.QuoteIdent(f.Name), f.Signature()
+	} else if f := builtin.FuncByOID(oid); f != nil {
+		name = f.Name
+		var parts []string
+		for _, a := range f.Args {
+			parts = append(parts, datum.FormatType(datum.T(a)))
+		}
+		args = strings.Join(parts, ",")
+	}
+	if name != "" && signature {
+		name += "(" + args + ")"
+	}
+	return name
+}
+
+func (env *Env) className(oid datum.OID, path []string) (out string) {
+	name := func(schema, rel string) string {
+		if v, _ := env.visible(oid, path); v {
+			return datum.QuoteIdent(rel)
+		}
+		return datum.QuoteIdent(schema) + "." + datum.QuoteIdent(rel)
+	}
+	_ = eachClass(env, func(c *class) error {
+		if c.oid == oid {
+			out = name(c.schema, c.name)
+		}
+		return nil
+	})
+	if out != "" {
+		return out
+	}
+	_ = eachIndex(env, func(t *catalog.Table, idx *catalog.Index) error {
+		if idx.OID == oid {
+			out = name(t.Schema, idx.Name)
+		}
+		return nil
+	})
+	return out
+}

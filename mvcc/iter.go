@@ -169,7 +169,7 @@ func (it *Iter) Err() error { return it.err }
 
 // note adds the part of the span that was visited to the footprint.
 func (it *Iter) note() {
-	if it.mode == ReadUnrecorded {
+	if it.mode == ReadUnrecorded || it.t.forgetful {
 		return
 	}
 	visited := it.span

@@ -614,3 +614,37 @@ func TestForeignDatabase(t *testing.T) {
 		}
 	}
 }
+
+// TestForget: a forgetful transaction reads alike and records nothing, and the
+// next use of the same Txn records again.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, vfs.NewMem(), Options{})
+	commitRows(t, s, "a=1", "b=2")
+	x := s.Begin(AsOf(1), 1)
+	read := func() int {
+		_, _, ok, err := x.Get([]byte("a"), ReadRecorded)
+		must(t, err)
+		it := x.Scan(rwset.Span{Start: []byte("a"), End: []byte("c")}, false, ReadRecorded)
+		n := 0
+		for it.Next() {
+			n++
+		}
+		must(t, it.Close())
+		x.NoteRead(rwset.Point([]byte("z")), false)
+		x.NoteShared([]rwset.Read{{Span: rwset.Point([]byte("cat"))}})
+		if !ok || n != 2 {
+			t.Fatalf("read %v, %d rows", ok, n)
+		}
+		return len(x.Footprint().Reads) + len(x.Footprint().Shared)
+	}
+	x.Forget()
+	if n := read(); n != 0 {
+		t.Errorf("a forgetful transaction recorded %d reads", n)
+	}
+	must(t, x.Reset(AsOf(1), 2))
+	if n := read(); n != 4 {
+		t.Errorf("recorded %d reads after Reset, want 4", n)
+	}
+	must(t, x.Close())
+}

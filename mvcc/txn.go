@@ -22,6 +22,8 @@ type Txn struct {
 	at  Snapshot
 	xid uint64
 	err error // why the transaction cannot run, if it cannot
+	// forgetful: nothing is recorded, see Forget.
+	forgetful bool
 
 	own    writes
 	fp     rwset.Footprint
@@ -58,7 +60,7 @@ func (b *BlockBatch) Begin(at Snapshot, xid uint64) *Txn {
 }
 
 func (t *Txn) begin(at Snapshot, xid uint64) {
-	t.at, t.xid, t.err = at, xid, nil
+	t.at, t.xid, t.err, t.forgetful = at, xid, nil, false
 	limit := t.s.Height()
 	if t.b != nil {
 		if t.err = t.b.index(); t.err != nil {
@@ -70,6 +72,10 @@ func (t *Txn) begin(at Snapshot, xid uint64) {
 		t.err = fmt.Errorf("mvcc: snapshot at height %d, the store has %d", at.Height, limit)
 	}
 }
+
+// Forget makes the transaction record nothing from now on: for local queries,
+// which no verdict depends on and which may read more than a footprint can hold.
+func (t *Txn) Forget() { t.forgetful = true }
 
 // Snapshot is the state the transaction reads.
 func (t *Txn) Snapshot() Snapshot { return t.at }
@@ -211,6 +217,9 @@ func (t *Txn) newIter(o *pebble.IterOptions) (it *pebble.Iterator, err error) {
 // covers it. Which repetitions are dropped varies between processes, the set
 // and the order of first mention do not.
 func (t *Txn) notePoint(key []byte, hash uint64, existence bool) {
+	if t.forgetful {
+		return
+	}
 	r := &t.recent[hash%recentReads]
 	if *r > 0 {
 		old := &t.fp.Reads[*r-1]
@@ -228,7 +237,7 @@ func (t *Txn) notePoint(key []byte, hash uint64, existence bool) {
 
 // NoteRead adds a span to the footprint. The bounds are copied.
 func (t *Txn) NoteRead(span rwset.Span, existence bool) {
-	if span.Empty() {
+	if t.forgetful || span.Empty() {
 		return
 	}
 	t.fp.Reads = append(t.fp.Reads, rwset.Read{
@@ -240,7 +249,7 @@ func (t *Txn) NoteRead(span rwset.Span, existence bool) {
 // NoteShared adds the reads that a cached plan was made from. The list is not
 // copied and must not change.
 func (t *Txn) NoteShared(reads []rwset.Read) {
-	if len(reads) > 0 {
+	if !t.forgetful && len(reads) > 0 {
 		t.fp.Shared = append(t.fp.Shared, reads)
 	}
 }

@@ -4,10 +4,39 @@ import (
 	"slices"
 
 	"github.com/tallystick/tallystick/mvcc"
+	"github.com/tallystick/tallystick/sql/builtin"
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/pgcatalog"
 )
+
+// introspected is kept between queries: most do not look into pg_catalog, and
+// for them it depends on the catalog and the search path alone.
+type introspected struct {
+	catalog *catalog.Catalog
+	version int // of the settings
+	env     *pgcatalog.Env
+	info    builtin.CatalogInfo
+}
+
+// introspect returns what pg_catalog and the functions over it see in one
+// query, and makes reg* values use its names.
+func (s *Session) introspect(c *catalog.Catalog, txn *mvcc.Txn, virtual bool) (*pgcatalog.Env, builtin.CatalogInfo, error) {
+	if k := &s.seen; !virtual && k.catalog == c && k.version == s.settings.version {
+		return k.env, k.info, nil
+	}
+	env, err := s.introspection(c, txn, virtual)
+	if err != nil {
+		return nil, builtin.CatalogInfo{}, err
+	}
+	info := env.Info(s.settings.searchPath())
+	s.useRegNames(&s.format, env)
+	s.seen = introspected{}
+	if !virtual {
+		s.seen = introspected{c, s.settings.version, env, info}
+	}
+	return env, info, nil
+}
 
 // introspection makes what pg_catalog and the functions over it see in one
 // query. The users are read only for a query that looks into pg_catalog.

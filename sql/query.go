@@ -33,6 +33,7 @@ func (s *Session) analyzeQuery(ctx context.Context, p *Prepared) error {
 		return err
 	}
 	txn := s.engine.store.Begin(snap, 0)
+	txn.Forget()
 	defer txn.Close()
 	c, err := s.engine.catalogs.At(txn)
 	if err != nil {
@@ -181,13 +182,12 @@ func (s *Session) localEnv(ctx context.Context, snap mvcc.Snapshot, txn *mvcc.Tx
 	}
 	env.Ctx.Session = s.sessionInfo()
 	env.Ctx.Notice = s.notice
-	seen, err := s.introspection(c, txn, virtual)
+	seen, info, err := s.introspect(c, txn, virtual)
 	if err != nil {
 		return nil, err
 	}
 	env.Virtual = seen
-	env.Ctx.Catalog = seen.Info(s.settings.searchPath())
-	s.useRegNames(&s.format, seen)
+	env.Ctx.Catalog = info
 	env.Interrupted = func() error { return interrupted(ctx) }
 	return env, nil
 }
@@ -210,6 +210,7 @@ func (s *Session) ready(ctx context.Context, p *Prepared) (*exec.Env, error) {
 		return nil, err
 	}
 	txn := s.engine.store.Begin(snap, 0)
+	txn.Forget()
 	c, err := s.engine.catalogs.At(txn)
 	if err == nil && (c != p.query.catalog || p.query.path != s.settings.planKey()) {
 		err = s.replan(p, c)
@@ -301,6 +302,7 @@ func (s *Session) evaluate(ctx context.Context, n *pg.Node, want datum.Type) (da
 		return datum.Null, err
 	}
 	txn := s.engine.store.Begin(snap, 0)
+	txn.Forget()
 	defer txn.Close()
 	c, err := s.engine.catalogs.At(txn)
 	if err != nil {

@@ -52,6 +52,8 @@ type Session struct {
 	format   datum.Format
 	prepared map[string]*Prepared
 	block    txBlock
+	seen     introspected
+	info     builtin.SessionInfo
 }
 
 // txBlock is the state of a transaction block (BEGIN ... COMMIT).
@@ -248,19 +250,24 @@ func (s *Session) notice(severity string, e *pgerr.Error) {
 	}
 }
 
-// sessionInfo is what functions may know of the session.
+// sessionInfo is what functions may know of the session. It is one value, brought
+// up to date by every statement.
 func (s *Session) sessionInfo() *builtin.SessionInfo {
-	now := s.engine.now()
-	start := now
+	i := &s.info
+	if i.Clock == nil {
+		*i = builtin.SessionInfo{
+			User: s.opts.User, SessionUser: s.opts.User, Database: Database, PID: s.opts.PID,
+			Clock: s.engine.now, Setting: s.settings.get, SetSetting: s.setSetting,
+			ServerVersion: ServerVersion, ClientAddr: s.opts.ClientAddr, StartTime: s.engine.opts.StartTime,
+		}
+	}
+	i.SearchPath = s.settings.searchPath()
+	i.StatementTime = s.engine.now()
+	i.TxTime = i.StatementTime
 	if s.block.open {
-		start = s.block.start
+		i.TxTime = s.block.start
 	}
-	return &builtin.SessionInfo{
-		User: s.opts.User, SessionUser: s.opts.User, Database: Database, SearchPath: s.settings.searchPath(),
-		PID: s.opts.PID, StatementTime: now, TxTime: start, Clock: s.engine.now,
-		Setting: s.settings.get, SetSetting: s.setSetting,
-		ServerVersion: ServerVersion, ClientAddr: s.opts.ClientAddr, StartTime: s.engine.opts.StartTime,
-	}
+	return i
 }
 
 func (e *Engine) now() int64 {

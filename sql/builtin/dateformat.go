@@ -72,7 +72,7 @@ func parseDateFormat(s string) []dateNode {
 			}
 			continue
 		}
-		if s[0] == '\\' && len(s) > 1 {
+		if strings.HasPrefix(s, `\"`) {
 			s = s[1:]
 		}
 		_, n := utf8.DecodeRuneInString(s)

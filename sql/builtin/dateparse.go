@@ -13,11 +13,12 @@ import (
 // what a pattern did not ask for.
 type parsedFields struct {
 	values map[string]int
-	order  int // of YYYY: how many digits were read, for years of two
-	bc, pm bool
-	clock  bool // HH12: the hour is one of twelve
-	east   int
-	zoned  bool
+	// yearSize is the number of digits that the pattern of the year has.
+	yearSize int
+	bc, pm   bool
+	clock    bool // HH12: the hour is one of twelve
+	east     int
+	zoned    bool
 }
 
 func datetimeFormat(format string, args ...any) *pgerr.Error {
@@ -224,13 +225,11 @@ func (r *dateReader) field(n dateNode, open bool) error {
 	switch key {
 	case "HH", "HH12":
 		r.f.clock = true
-	case "YYY", "YY", "Y", "IYYY", "IYY", "IY", "I", "YYYY":
-		// A year of less than four digits is the nearest one to 2020.
-		if len(key) == 4 && digits < 4 && key == "YYYY" || len(key) < 4 {
-			if len(key) < 4 {
-				v = nearestYear(v, digits)
-			}
-		}
+	case "YYY", "YY", "Y", "IYY", "IY", "I":
+		v = nearestYear(v, digits)
+	}
+	if w.name == "year" {
+		r.f.yearSize = len(key)
 	}
 	if err := r.set(n, w.name, v); err != nil {
 		return err
@@ -440,12 +439,14 @@ func (f *parsedFields) calendarYear() int {
 	year, given := f.get("year", 0), f.has("year")
 	if f.has("century") {
 		cc := f.get("century", 0)
-		if given {
+		switch {
+		case given && f.yearSize > 2: // the century adds nothing
+		case given:
 			year = year%100 + (cc-1)*100
 			if year%100 == 0 {
 				year += 100
 			}
-		} else {
+		default:
 			year = (cc-1)*100 + 1
 		}
 	} else if given && year < 0 {

@@ -5,9 +5,10 @@ var (
 	evals = []evalMap{
 		integerEvals(), floatEvals(), numericEvals, textEvals, byteaEvals, quoteEvals,
 		patternEvals, regexEvals, arrayEvals, arrayTextEvals, jsonEvals, jsonbEvals, jsonMakeEvals,
-		datetimeEvals, crossComparisons(), clockEvals, chainEvals, systemEvals, catalogEvals(),
+		datetimeEvals, crossComparisons(), clockEvals, chainEvals, systemEvals, catalogEvals(), sizeEvals,
+		transcendentalEvals, numFormatEvals, dateFormatEvals,
 	}
-	binds    = []bindMap{textBinds, quoteBinds, arrayBinds, jsonMakeBinds, systemBinds, catalogBinds()}
+	binds    = []bindMap{textBinds, quoteBinds, arrayBinds, jsonMakeBinds, systemBinds, catalogBinds(), enumBinds}
 	sets     = []setMap{regexSets, arrayTextSets, seriesSets, jsonSets, jsonbSets, systemSets}
 	bindSets = []bindSetMap{seriesBindSets, jsonMakeBindSets}
 )

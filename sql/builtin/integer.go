@@ -211,6 +211,7 @@ func integerEvals() evalMap {
 		"bool_int4": same,
 		"i2toi4":    same, "int28": same, "int48": same,
 		"i4toi2": width2.narrow, "int82": width2.narrow, "int84": width4.narrow,
+		"xideq": intComparisons["="], "xidneq": intComparisons["<>"], "cideq": intComparisons["="],
 		"xid8toxid": func(_ *Ctx, a []datum.Datum) (datum.Datum, error) { return datum.Int(int64(uint32(a[0].Int()))), nil },
 	}
 	for name, w := range map[string]*width{"2": &width2, "4": &width4, "8": &width8} {

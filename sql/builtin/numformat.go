@@ -224,6 +224,7 @@ type numWriter struct {
 	bracket   bool
 	zeroStart int
 	out       []byte
+	ended     bool // the number ran out: PostgreSQL writes no more
 }
 
 // writeNumber formats digits, which already have the scale of the pattern.
@@ -295,12 +296,22 @@ func (w *numWriter) digitAt(i int) byte {
 	return 0
 }
 
-func (w *numWriter) put(c byte) { w.out = append(w.out, c) }
+func (w *numWriter) put(c byte) {
+	if !w.ended {
+		w.out = append(w.out, c)
+	}
+}
+
+func (w *numWriter) puts(s string) {
+	for i := range len(s) {
+		w.put(s[i])
+	}
+}
 
 func (w *numWriter) node(n numNode) {
 	switch strings.ToUpper(n.key) {
 	case "":
-		w.out = append(w.out, n.text...)
+		w.puts(n.text)
 	case "9", "0", ".", "D":
 		w.place(n.key == "0")
 	case ",", "G":
@@ -331,7 +342,7 @@ func (w *numWriter) node(n numNode) {
 		}
 	case "TH":
 		if !w.negative && !w.f.decimal && w.digitAt(0) != '#' {
-			w.out = append(w.out, ordinal(w.number, n.key == "TH")...)
+			w.puts(ordinal(w.number, n.key == "TH"))
 		}
 	}
 }
@@ -390,7 +401,7 @@ func (w *numWriter) digit(isZero, endsInPoint bool) {
 		w.put(c)
 		w.inNumber = true
 	default:
-		w.inNumber = true
+		w.ended = true
 	}
 	if w.at < len(w.number) {
 		w.at++
@@ -539,9 +550,6 @@ func (f *numFormat) numeric(d datum.Datum) (string, error) {
 	s := datum.NumericText(d)
 	negative := strings.HasPrefix(s, "-")
 	s = strings.TrimPrefix(s, "-")
-	if special {
-		s = strings.Repeat("9", f.pre+f.multi+1) // what does not fit
-	}
 	return f.writeNumber(s, negative), nil
 }
 
@@ -621,21 +629,20 @@ func floatToChar(digits int) Eval {
 			return datum.Null, err
 		}
 		v := a[0].Float()
-		if math.IsNaN(v) || isInf(v) || f.roman || f.eeee || f.isMulti {
+		if math.IsNaN(v) || isInf(v) || f.roman || f.eeee {
 			s, err := f.numeric(datum.NumericFromFloat(v))
 			return datum.Str(s), err
 		}
+		if f.isMulti {
+			v = float64(v * math.Pow10(f.multi)) // a table: exact up to 10^22
+		}
 		whole := len(strconv.FormatFloat(math.Abs(v), 'f', 0, 64))
-		post := f.post
 		if whole >= digits {
 			f.post = 0
 		} else {
 			f.post = min(f.post, digits-whole)
 		}
 		s := strconv.FormatFloat(math.Abs(v), 'f', f.post, 64)
-		if post > 0 && f.post == 0 {
-			s += "."
-		}
 		return datum.Str(f.writeNumber(s, math.Signbit(v))), nil
 	}
 }

@@ -147,6 +147,9 @@ func (r *registry) addFunc(f *Func, impl string) {
 	}
 	link(f, impl)
 	f.Contract = refusalOf(f)
+	if _, ok := transcendentalEvals[impl]; ok {
+		f.Steps = transcendentalSteps
+	}
 	r.funcs = append(r.funcs, f)
 	r.funcByOID[f.OID] = f
 }

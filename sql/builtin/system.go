@@ -3,7 +3,6 @@ package builtin
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"strconv"
 	"strings"
 
 	"github.com/tallystick/tallystick/sql/datum"
@@ -276,36 +275,6 @@ func optionsToTable(_ *Ctx, a []datum.Datum, emit func([]datum.Datum) error) err
 	return nil
 }
 
-// sizePretty is pg_size_pretty of a bigint.
-func sizePretty(_ *Ctx, a []datum.Datum) (datum.Datum, error) {
-	const limit = 10 * 1024
-	v := a[0].Int()
-	abs := func(v int64) uint64 {
-		if v < 0 {
-			return -uint64(v)
-		}
-		return uint64(v)
-	}
-	if abs(v) < limit {
-		return datum.Str(strconv.FormatInt(v, 10) + " bytes"), nil
-	}
-	v >>= 9 // keep one bit more for rounding
-	for i, unit := range []string{"kB", "MB", "GB", "TB", "PB"} {
-		if abs(v) < 2*limit-1 || i == 4 {
-			return datum.Str(strconv.FormatInt(halfRounded(v), 10) + " " + unit), nil
-		}
-		v /= 1024
-	}
-	return datum.Null, nil
-}
-
-func halfRounded(v int64) int64 {
-	if v < 0 {
-		return (v - 1) / 2
-	}
-	return (v + 1) / 2
-}
-
 var systemEvals = evalMap{
 	"pgsql_version":    sessionText("version()", func(s *SessionInfo) string { return s.ServerVersion }),
 	"current_database": sessionText("current_database()", func(s *SessionInfo) string { return s.Database }),
@@ -335,7 +304,6 @@ var systemEvals = evalMap{
 	"to_regprocedure": toReg(datum.RegProcedure), "to_regoper": toReg(datum.RegOper), "to_regoperator": toReg(datum.RegOperator),
 	"to_regnamespace": toReg(datum.RegNamespace), "to_regrole": toReg(datum.RegRole),
 	"pg_num_nulls": countNulls(true), "pg_num_nonnulls": countNulls(false),
-	"pg_size_pretty": sizePretty,
 }
 
 var systemBinds = bindMap{"pg_typeof": bindTypeOf}

@@ -91,7 +91,7 @@ func (e *Editor) put(key []byte, object any) error {
 
 // reload marks the catalog as changed and reads it back.
 func (e *Editor) reload() error {
-	if err := e.txn.Put(versionKey(), nil); err != nil {
+	if err := e.txn.Put(versionKey, nil); err != nil {
 		return err
 	}
 	c, err := Load(e.txn)

@@ -38,10 +38,13 @@ func rowKey(kind OID, parts ...string) []byte {
 	return key
 }
 
-func versionKey() []byte                     { return rowKey(kindVersion) }
 func relationKey(schema, name string) []byte { return rowKey(kindRelation, schema, name) }
 func funcPrefix(schema, name string) []byte  { return rowKey(kindFunc, schema, name) }
 func funcKey(f *Func) []byte                 { return rowKey(kindFunc, f.Schema, f.Name, f.Signature()) }
+
+// versionKey is the key of the row that every change of the catalog rewrites;
+// not to be changed.
+var versionKey = rowKey(kindVersion)
 
 // Signature returns the argument types of a call as text: it identifies a
 // function among those of its name.
@@ -173,7 +176,7 @@ const cacheSize = 8
 // At returns the catalog at the snapshot of txn. Do not call it on a
 // transaction that has changed the catalog itself: use [Load].
 func (k *Cache) At(txn *mvcc.Txn) (*Catalog, error) {
-	_, v, _, err := txn.Get(versionKey(), mvcc.ReadUnrecorded)
+	_, v, _, err := txn.Get(versionKey, mvcc.ReadUnrecorded)
 	if err != nil {
 		return nil, err
 	}

@@ -208,6 +208,9 @@ func (m *moment) decodeTimeOnly(fields []dtField) error {
 	if m.seen&seenTime != seenTime {
 		return errDTFormat
 	}
+	if m.seen&seenDST != 0 && (m.zone != nil || m.seen&seenZone == 0) {
+		return errDTFormat
+	}
 	if m.zone != nil && m.seen&seenDate != seenDate && !fixedZone(m.zone) {
 		return errDTFormat // its offset depends on the date
 	}

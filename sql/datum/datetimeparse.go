@@ -157,7 +157,7 @@ func (m *moment) finishDate() error {
 	if m.seen&seenDate != seenDate {
 		return errDTFormat
 	}
-	if m.zone != nil && m.seen&seenDST != 0 {
+	if m.seen&seenDST != 0 && (m.zone != nil || m.seen&seenZone == 0) {
 		return errDTFormat
 	}
 	return nil
@@ -412,7 +412,7 @@ func (m *moment) decodeDate(s string) (int, error) {
 			return 0, err
 		}
 	}
-	if seen&^(seenDOY|seenZone)&(seenDate|seenTime) != seenDate {
+	if seen&^(seenDOY|seenZone) != seenDate {
 		return 0, errDTFormat
 	}
 	return mask, nil
@@ -526,7 +526,10 @@ func (m *moment) runDate(s string) (int, error) {
 	if n == 6 {
 		m.twoDigits = true
 	}
-	return seenDate, errors.Join(err1, err2, err3)
+	if err1 != nil || err2 != nil || err3 != nil {
+		return 0, errDTField
+	}
+	return seenDate, nil
 }
 
 func (m *moment) runTime(s string) (int, error) {
@@ -540,10 +543,7 @@ func (m *moment) runTime(s string) (int, error) {
 	if err1 != nil || err2 != nil || err3 != nil {
 		return 0, errDTFormat
 	}
-	if m.timeOverflows() {
-		return 0, errDTField
-	}
-	return seenTime, nil
+	return seenTime, nil // 2599 carries over, as in PostgreSQL
 }
 
 // fraction reads "." and digits as microseconds, rounded to even as rint does.

@@ -279,8 +279,11 @@ func (p *span) decode(fields []dtField, rangeMask int32, sqlStandard bool) error
 				}
 			}
 			var err error
-			if next == unitNone {
+			switch next {
+			case unitNone:
 				next = defaultUnit(rangeMask)
+			case unitAgo:
+				return errDTFormat
 			}
 			if mask, next, err = p.number(fd.s, next, negative); err != nil {
 				return err
@@ -295,7 +298,7 @@ func (p *span) decode(fields []dtField, rangeMask int32, sqlStandard bool) error
 				return errDTFormat
 			case u == unitAgo:
 				before = true
-				next = unitNone
+				next = unitAgo // so that a number without a unit is an error
 			default:
 				next = u
 			}
@@ -316,14 +319,13 @@ func (p *span) decode(fields []dtField, rangeMask int32, sqlStandard bool) error
 
 const clockMask = 1<<unitHour | 1<<unitMinute | 1<<unitSecond | 1<<unitMillisecond | 1<<unitMicrosecond
 
+// setClock sets the time. It replaces what fractions of days to the right have
+// added, as in PostgreSQL.
 func (p *span) setClock(us int64, negative bool) {
 	if negative && us > 0 {
 		us = -us
 	}
-	var ok bool
-	if p.us, ok = add64(p.us, us); !ok {
-		p.overflow = true
-	}
+	p.us = us
 }
 
 func (p *span) negate() {
@@ -371,12 +373,21 @@ func (p *span) number(s string, u unit, negative bool) (mask uint32, next unit, 
 	switch {
 	case rest == "":
 	case rest[0] == '-':
-		months, err := strconv.ParseInt(rest[1:], 10, 32)
-		if err != nil {
-			return 0, u, rangeOrFormat(err)
+		end := 1
+		for end < len(rest) && isDigit(rest[end]) {
+			end++
 		}
-		if months < 0 || months >= 12 {
+		months := int64(0)
+		if end > 1 {
+			if months, err = strconv.ParseInt(rest[1:end], 10, 32); err != nil {
+				return 0, u, errDTField
+			}
+		}
+		if months >= 12 {
 			return 0, u, errDTField
+		}
+		if end != len(rest) {
+			return 0, u, errDTFormat
 		}
 		if s[0] == '-' {
 			months = -months

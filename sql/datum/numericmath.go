@@ -185,10 +185,11 @@ func lnWeight(x *decimal) int {
 	v.Abs(v)
 	var d decimal
 	d.setFixed(v, 64, 18)
-	if d.firstDigit() < 0 {
-		return 0 // C truncates the logarithm toward zero
+	// C truncates the logarithm toward zero: 0.0966 counts as 10^-1.
+	if w := d.firstDigit(); w >= 0 {
+		return w
 	}
-	return d.firstDigit()
+	return d.firstDigit() + 1
 }
 
 // cmp compares two finite decimals.

@@ -172,6 +172,8 @@ var pgOps = map[string]pgOp{
 	"int4[] cmp":    {"select case when $1::int4[] < $2::int4[] then -1 when $1::int4[] > $2::int4[] then 1 else 0 end", compareOp("_int4")},
 	"float8 cmp":    {"select case when $1::float8 < $2::float8 then -1 when $1::float8 > $2::float8 then 1 else 0 end", compareOp("float8")},
 	"bpchar cmp":    {"select case when $1::bpchar collate \"C\" < $2::bpchar then -1 when $1::bpchar collate \"C\" > $2::bpchar then 1 else 0 end", compareOp("bpchar")},
+	"format_type":   {"select pg_temp.type_of($1)", func(a []string) (string, error) { return FormatType(testType(a[0])), nil }},
+	"inet cmp":      {"select case when $1::inet < $2::inet then -1 when $1::inet > $2::inet then 1 else 0 end", compareOp("inet")},
 	"jsonb @>": {"select concat($1::jsonb @> $2::jsonb)", func(a []string) (string, error) {
 		x, err := ParseJSONB(a[0])
 		if err != nil {
@@ -415,6 +417,14 @@ func readPostgres(t *testing.T) []pgCase {
 	return cases
 }
 
+// quoteChar tells the type "char" from SQL's char.
+func quoteChar(typ string) string {
+	if rest, ok := strings.CutPrefix(typ, "char"); ok {
+		return `"char"` + rest
+	}
+	return typ
+}
+
 func quoteLiteral(s string) string {
 	return "E'" + strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), `'`, `''`) + "'"
 }
@@ -425,6 +435,14 @@ func rewritePostgres(t *testing.T) {
 	var script bytes.Buffer
 	script.WriteString(`\set ON_ERROR_STOP on
 set client_min_messages = warning;
+create function pg_temp.type_of(t text) returns text language plpgsql as $$
+declare r text;
+begin
+  execute 'create temp table type_of (a ' || t || ')';
+  select format_type(atttypid, atttypmod) into r from pg_attribute where attrelid = 'type_of'::regclass and attnum = 1;
+  drop table type_of;
+  return r;
+end $$;
 create function pg_temp.try(q text, ds text, ist text, tz text) returns text language plpgsql as $$
 declare r text;
 begin
@@ -441,10 +459,7 @@ end $$;
 			tz = testZone
 		}
 		if c.op == "io" {
-			name := c.args[0]
-			if strings.HasPrefix(name, "char") {
-				name = `"char"` + strings.TrimPrefix(name, "char")
-			}
+			name := quoteChar(c.args[0])
 			q, ds, ist, tz = "select concat("+quoteLiteral(c.args[4])+"::"+name+")", c.args[1], c.args[2], c.args[3]
 		}
 		if c.op == "io" {
@@ -459,6 +474,9 @@ end $$;
 			}
 		}
 		for i, a := range c.args {
+			if c.op == "format_type" {
+				a = quoteChar(a)
+			}
 			q = strings.ReplaceAll(q, "$"+strconv.Itoa(i+1), quoteLiteral(a))
 		}
 		fmt.Fprintf(&script, "select to_json(pg_temp.try(%s, '%s', '%s', '%s'))::text;\n", quoteLiteral(q), ds, ist, tz)

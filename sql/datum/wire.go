@@ -89,6 +89,12 @@ func setFunctions(t *Desc) {
 		t.text(parseInterval, appendInterval).binary(parseBinaryInterval, appendBinaryBytes)
 		t.order(compareInterval, keyInterval, skipFixed(16), hashInterval)
 		t.Coerce = coerceInterval
+	case InetOID:
+		t.text(parseInet, appendInet).binary(parseBinaryInet(false), appendBinaryInet(0))
+		t.order(compareInet, keyInet, skipInetKey, hashBytesDatum)
+	case CidrOID:
+		t.text(parseCidr, appendCidr).binary(parseBinaryInet(true), appendBinaryInet(1))
+		t.order(compareInet, keyInet, skipInetKey, hashBytesDatum)
 	case JSONOID:
 		t.text(parseJSON, appendText).binary(parseBinaryJSON, appendBinaryText)
 	case JSONBOID:

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -114,9 +115,9 @@ func FixedZone(secondsEast int) *time.Location {
 	return time.FixedZone("<"+abbrev+">"+string(appendZone(nil, -secondsEast)), secondsEast)
 }
 
-// posixZone builds the zone of a POSIX TZ string, nil if it is none. Without
-// rules, daylight saving time follows those of the United States, as in
-// PostgreSQL.
+// posixZone builds the zone of a POSIX TZ string, nil if it is none. Like
+// PostgreSQL it takes nearly anything for a name, and without rules daylight
+// saving time follows those of the United States.
 func posixZone(spec string) *time.Location {
 	std, rest, ok := posixName(spec)
 	if !ok {
@@ -129,20 +130,31 @@ func posixZone(spec string) *time.Location {
 	if rest == "" {
 		return time.FixedZone(std, -offset)
 	}
-	if _, tail, ok := posixName(rest); ok && std != "" {
-		if !strings.Contains(tail, ",") {
-			spec += ",M3.2.0,M11.1.0"
-		}
-	} else {
+	dst, rest, ok := posixName(rest)
+	if !ok || dst == "" || strings.ContainsAny(std+dst, "<>") {
 		return nil
 	}
-	z, err := time.LoadLocationFromTZData(spec, ruleOnly(std, -offset, spec))
+	saving := offset - 3600
+	if rest != "" && rest[0] != ',' {
+		if saving, rest, ok = posixOffset(rest); !ok {
+			return nil
+		}
+	}
+	if rest == "" {
+		rest = ",M3.2.0,M11.1.0"
+	}
+	if !posixRules(rest) {
+		return nil
+	}
+	rule := "<" + std + ">" + posixTime(offset) + "<" + dst + ">" + posixTime(saving) + rest
+	z, err := time.LoadLocationFromTZData(spec, ruleOnly(std, -offset, rule))
 	if err != nil {
 		return nil
 	}
 	return z
 }
 
+// posixName reads up to a digit, a sign or a comma, or what stands in <>.
 func posixName(s string) (name, rest string, ok bool) {
 	if strings.HasPrefix(s, "<") {
 		end := strings.IndexByte(s, '>')
@@ -152,10 +164,51 @@ func posixName(s string) (name, rest string, ok bool) {
 		return s[1:end], s[end+1:], true
 	}
 	i := 0
-	for i < len(s) && (s[i]|0x20 >= 'a' && s[i]|0x20 <= 'z') {
+	for i < len(s) && !isDigit(s[i]) && s[i] != '+' && s[i] != '-' && s[i] != ',' {
 		i++
 	}
 	return s[:i], s[i:], true
+}
+
+func posixTime(secs int) string {
+	sign := ""
+	if secs < 0 {
+		sign, secs = "-", -secs
+	}
+	return fmt.Sprintf("%s%d:%02d:%02d", sign, secs/3600, secs/60%60, secs%60)
+}
+
+// posixRules checks ",start[/time],end[/time]" with dates as Mm.w.d, Jn or n.
+func posixRules(s string) bool {
+	parts := strings.Split(s, ",")
+	if len(parts) != 3 || parts[0] != "" {
+		return false
+	}
+	for _, p := range parts[1:] {
+		date, at, timed := strings.Cut(p, "/")
+		if timed {
+			if _, rest, ok := posixOffset(at); !ok || rest != "" {
+				return false
+			}
+		}
+		if m, ok := strings.CutPrefix(date, "M"); ok {
+			f := strings.Split(m, ".")
+			if len(f) != 3 || !within(f[0], 1, 12) || !within(f[1], 1, 5) || !within(f[2], 0, 6) {
+				return false
+			}
+			continue
+		}
+		julian, least := strings.CutPrefix(date, "J")
+		if !within(julian, int(boolBit(least)), 365) {
+			return false
+		}
+	}
+	return true
+}
+
+func within(s string, lo, hi int) bool {
+	v, ok := plainDigits(s)
+	return ok && s != "" && len(s) <= 3 && v >= lo && v <= hi
 }
 
 // posixOffset reads [+-]h[h][:mm[:ss]] as seconds west.

@@ -79,14 +79,18 @@ func appendArrayElem(dst, s []byte) []byte {
 // arrayParser reads array_in's syntax: {a,"b c",NULL}, nested for more
 // dimensions, with optional bounds before it.
 type arrayParser struct {
-	s    string
-	pos  int
-	elem *Desc
-	mod  int32
-	f    *Format
-	vals []Datum
-	ndim int // -1 until the first element is met
-	dims [maxArrayDims]int32
+	s     string
+	pos   int
+	from  int // where the braces start; messages show the rest
+	items []arrayItem
+	ndim  int // -1 until the first element is met
+	dims  [maxArrayDims]int32
+}
+
+// arrayItem is the text of an element; all are found before any is converted.
+type arrayItem struct {
+	text string
+	null bool
 }
 
 func errArray(s, format string, args ...any) error {
@@ -94,7 +98,7 @@ func errArray(s, format string, args ...any) error {
 }
 
 func parseArray(elem *Desc, s string, mod int32, f *Format) (Datum, error) {
-	p := arrayParser{s: s, elem: elem, mod: mod, f: f, ndim: -1}
+	p := arrayParser{s: s, ndim: -1}
 	bounds, err := p.bounds()
 	if err != nil {
 		return Null, err
@@ -105,14 +109,15 @@ func parseArray(elem *Desc, s string, mod int32, f *Format) (Datum, error) {
 		}
 		return Null, errArray(s, `Array value must start with "{" or dimension information.`)
 	}
+	p.from = p.pos
 	if err := p.level(0); err != nil {
 		return Null, err
 	}
 	p.space()
 	if p.pos < len(s) {
-		return Null, errArray(s, "Junk after closing right brace.")
+		return Null, errArray(s[p.from:], "Junk after closing right brace.")
 	}
-	if len(p.vals) == 0 {
+	if len(p.items) == 0 {
 		return encodeArray(elem.store, nil, nil), nil
 	}
 	dims := make([]ArrayDim, p.ndim)
@@ -133,7 +138,16 @@ func parseArray(elem *Desc, s string, mod int32, f *Format) (Datum, error) {
 	if err := checkDims(dims); err != nil {
 		return Null, err
 	}
-	return encodeArray(elem.store, dims, p.vals), nil
+	vals := make([]Datum, len(p.items))
+	for i, item := range p.items {
+		vals[i] = Null
+		if !item.null {
+			if vals[i], err = elem.Parse(item.text, mod, f); err != nil {
+				return Null, err
+			}
+		}
+	}
+	return encodeArray(elem.store, dims, vals), nil
 }
 
 func (p *arrayParser) space() {
@@ -212,27 +226,27 @@ func (p *arrayParser) level(depth int) error {
 	for {
 		p.space()
 		if p.pos >= len(p.s) {
-			return errArray(p.s, "Unexpected end of input.")
+			return errArray(p.s[p.from:], "Unexpected end of input.")
 		}
 		c := p.s[p.pos]
 		switch {
 		case c == '}':
 			if n > 0 {
-				return errArray(p.s, `Unexpected "%c" character.`, c)
+				return errArray(p.s[p.from:], `Unexpected "%c" character.`, c)
 			}
 		case c == '{':
 			if p.ndim >= 0 && depth+1 >= p.ndim {
-				return errDimensions(p.s)
+				return errDimensions(p.s[p.from:])
 			}
 			if err := p.level(depth + 1); err != nil {
 				return err
 			}
 			n++
 		case c == ',':
-			return errArray(p.s, `Unexpected "%c" character.`, c)
+			return errArray(p.s[p.from:], `Unexpected "%c" character.`, c)
 		default:
 			if p.ndim >= 0 && depth+1 != p.ndim {
-				return errDimensions(p.s)
+				return errDimensions(p.s[p.from:])
 			}
 			if p.ndim < 0 {
 				p.ndim = depth + 1
@@ -244,7 +258,7 @@ func (p *arrayParser) level(depth int) error {
 		}
 		p.space()
 		if p.pos >= len(p.s) {
-			return errArray(p.s, "Unexpected end of input.")
+			return errArray(p.s[p.from:], "Unexpected end of input.")
 		}
 		c = p.s[p.pos]
 		if c == ',' {
@@ -252,7 +266,7 @@ func (p *arrayParser) level(depth int) error {
 			continue
 		}
 		if c != '}' {
-			return errArray(p.s, "Unexpected array element.")
+			return errArray(p.s[p.from:], "Unexpected array element.")
 		}
 		p.pos++
 		return p.closeLevel(depth, n)
@@ -266,14 +280,14 @@ func errDimensions(s string) error {
 func (p *arrayParser) closeLevel(depth int, n int32) error {
 	if n == 0 {
 		if depth > 0 {
-			return errArray(p.s, `Unexpected "%c" character.`, '}')
+			return errArray(p.s[p.from:], `Unexpected "%c" character.`, '}')
 		}
 		return nil
 	}
 	if p.dims[depth] == 0 {
 		p.dims[depth] = n
 	} else if p.dims[depth] != n {
-		return errDimensions(p.s)
+		return errDimensions(p.s[p.from:])
 	}
 	return nil
 }
@@ -289,7 +303,7 @@ func (p *arrayParser) element() error {
 	}
 	for {
 		if p.pos >= len(p.s) {
-			return errArray(p.s, "Unexpected end of input.")
+			return errArray(p.s[p.from:], "Unexpected end of input.")
 		}
 		c := p.s[p.pos]
 		if quoted && c == '"' {
@@ -302,15 +316,15 @@ func (p *arrayParser) element() error {
 		}
 		if !quoted && (c == '"' || c == '{') {
 			if c == '{' {
-				return errArray(p.s, `Unexpected "%c" character.`, c)
+				return errArray(p.s[p.from:], `Unexpected "%c" character.`, c)
 			}
-			return errArray(p.s, "Unexpected array element.")
+			return errArray(p.s[p.from:], "Unexpected array element.")
 		}
 		plainSpace := !quoted && isSpace(c)
 		if c == '\\' {
 			p.pos++
 			if p.pos >= len(p.s) {
-				return errArray(p.s, "Unexpected end of input.")
+				return errArray(p.s[p.from:], "Unexpected end of input.")
 			}
 			c, escaped, plainSpace = p.s[p.pos], true, false
 		}
@@ -320,18 +334,8 @@ func (p *arrayParser) element() error {
 		}
 		p.pos++
 	}
-	if !quoted && !escaped && strings.EqualFold(string(b), "null") {
-		p.vals = append(p.vals, Null)
-		return nil
-	}
-	v, err := p.elem.Parse(string(b), p.mod, p.f)
-	if err != nil {
-		return err
-	}
-	if len(p.vals) >= maxArraySize {
-		return errArraySize()
-	}
-	p.vals = append(p.vals, v)
+	null := !quoted && !escaped && strings.EqualFold(string(b), "null")
+	p.items = append(p.items, arrayItem{string(b), null})
 	return nil
 }
 

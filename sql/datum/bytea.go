@@ -84,7 +84,7 @@ func isOctal(c byte) bool { return c >= '0' && c <= '7' }
 
 func appendBytea(dst []byte, d Datum, f *Format) []byte {
 	b := d.Bytes()
-	if f.ByteaEscape {
+	if f != nil && f.ByteaEscape {
 		for _, c := range b {
 			switch {
 			case c == '\\':

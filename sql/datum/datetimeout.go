@@ -74,6 +74,9 @@ func appendDate(dst []byte, d Datum, f *Format) []byte {
 	case DatePosInf:
 		return append(dst, "infinity"...)
 	default:
+		if f == nil {
+			f = &ContractFormat
+		}
 		y, mo, dd := DateToYMD(days)
 		return appendEra(appendDay(dst, y, mo, dd, f, f.DateStyle == Postgres), y)
 	}
@@ -111,6 +114,9 @@ const (
 
 // appendLocal writes a local time; zone, if any, adds its end.
 func appendLocal(dst []byte, us int64, f *Format, zone func([]byte) []byte) []byte {
+	if f == nil {
+		f = &ContractFormat
+	}
 	days := floorDiv(us, usPerDay)
 	y, mo, d := civil(days)
 	tod := us - days*usPerDay
@@ -153,7 +159,7 @@ func appendTimestampTZ(dst []byte, d Datum, f *Format) []byte {
 	}
 	off, abbrev := TZOffset(us, f.zone())
 	return appendLocal(dst, us+int64(off)*usPerSec, f, func(dst []byte) []byte {
-		if f.DateStyle == ISO {
+		if f == nil || f.DateStyle == ISO {
 			return appendZone(dst, off)
 		}
 		return append(append(dst, ' '), abbrev...)

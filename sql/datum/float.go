@@ -119,6 +119,9 @@ func appendFloat(dst []byte, v float64, bits, digits int, f *Format) []byte {
 	case math.IsInf(v, -1):
 		return append(dst, "-Infinity"...)
 	}
+	if f == nil {
+		f = &ContractFormat
+	}
 	if f.FloatDigits <= 0 {
 		return strconv.AppendFloat(dst, v, 'g', max(digits+f.FloatDigits, 1), bits)
 	}

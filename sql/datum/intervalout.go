@@ -17,6 +17,9 @@ func intervalFields(d Datum) spanParts {
 }
 
 func appendInterval(dst []byte, d Datum, f *Format) []byte {
+	if f == nil {
+		f = &ContractFormat
+	}
 	p := intervalFields(d)
 	switch f.IntervalStyle {
 	case IntervalPostgresVerbose:

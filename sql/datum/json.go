@@ -44,7 +44,7 @@ func ParseJSONB(s string) (Datum, error) {
 }
 
 func (p *jsonParser) parse() error {
-	if err := p.value("JSON value"); err != nil {
+	if err := p.value(); err != nil {
 		return err
 	}
 	p.space()
@@ -85,14 +85,12 @@ func (p *jsonParser) token() (end int, ok bool) {
 	word := func(c byte) bool { return isAlnum(c) || c == '_' || c >= 0x80 }
 	end = p.pos
 	if c == '-' || isDigit(c) {
-		end = p.number()
-		ok = end > p.pos
-		stop := max(end, p.pos+1)
-		for stop < len(p.s) && (word(p.s[stop]) || stop == p.pos) {
+		end, ok = p.number()
+		for end < len(p.s) && word(p.s[end]) {
 			ok = false
-			stop++
+			end++
 		}
-		return stop, ok
+		return end, ok
 	}
 	for end < len(p.s) && word(p.s[end]) {
 		end++
@@ -107,9 +105,8 @@ func (p *jsonParser) token() (end int, ok bool) {
 	return end, false
 }
 
-// number is the end of the number that starts at pos; pos itself if there is
-// none.
-func (p *jsonParser) number() int {
+// number is the end of the number that starts at pos, or where it goes wrong.
+func (p *jsonParser) number() (end int, ok bool) {
 	i := p.pos
 	if i < len(p.s) && p.s[i] == '-' {
 		i++
@@ -125,11 +122,11 @@ func (p *jsonParser) number() int {
 	case i < len(p.s) && p.s[i] == '0':
 		i++
 	case !digits():
-		return p.pos
+		return i, false
 	}
 	if i < len(p.s) && p.s[i] == '.' {
 		if i++; !digits() {
-			return p.pos
+			return i, false
 		}
 	}
 	if i < len(p.s) && p.s[i]|0x20 == 'e' {
@@ -138,13 +135,13 @@ func (p *jsonParser) number() int {
 			i++
 		}
 		if !digits() {
-			return p.pos
+			return i, false
 		}
 	}
-	return i
+	return i, true
 }
 
-func (p *jsonParser) value(what string) error {
+func (p *jsonParser) value() error {
 	p.space()
 	if p.pos >= len(p.s) {
 		return p.fail("The input string ended unexpectedly.", p.pos)
@@ -161,7 +158,7 @@ func (p *jsonParser) value(what string) error {
 		}
 		return err
 	case '}', ']', ',', ':':
-		return p.expected(what)
+		return p.expected("JSON value")
 	}
 	end, ok := p.token()
 	if !ok {
@@ -212,8 +209,8 @@ func (p *jsonParser) array() error {
 	if p.next() == ']' {
 		p.pos++
 	} else {
-		for what := `array element or "]"`; ; what = "JSON value" {
-			if err := p.value(what); err != nil {
+		for {
+			if err := p.value(); err != nil {
 				return err
 			}
 			c := p.next()
@@ -255,7 +252,7 @@ func (p *jsonParser) object() error {
 				return p.expected(`":"`)
 			}
 			p.pos++
-			if err := p.value("JSON value"); err != nil {
+			if err := p.value(); err != nil {
 				return err
 			}
 			c := p.next()
@@ -411,9 +408,9 @@ func (p *jsonParser) fail(detail string, end int) error {
 	return e.AddContext(p.context(end))
 }
 
-// context shows the line up to end, at most about fifty bytes of it.
+// context shows the line up to end, less than fifty bytes of it.
 func (p *jsonParser) context(end int) string {
-	const most = 50
+	const most = 49
 	line, start := 1, 0
 	for i := range end {
 		if p.s[i] == '\n' {

@@ -173,7 +173,18 @@ var pgOps = map[string]pgOp{
 	"float8 cmp":    {"select case when $1::float8 < $2::float8 then -1 when $1::float8 > $2::float8 then 1 else 0 end", compareOp("float8")},
 	"bpchar cmp":    {"select case when $1::bpchar collate \"C\" < $2::bpchar then -1 when $1::bpchar collate \"C\" > $2::bpchar then 1 else 0 end", compareOp("bpchar")},
 	"format_type":   {"select pg_temp.type_of($1)", func(a []string) (string, error) { return FormatType(testType(a[0])), nil }},
-	"inet cmp":      {"select case when $1::inet < $2::inet then -1 when $1::inet > $2::inet then 1 else 0 end", compareOp("inet")},
+	"pg_type": {"select concat_ws(' ', oid, typlen, typtype, typcategory, typispreferred, case typname when 'name' then 0 else typelem end, typarray) from pg_type where typname = $1", func(a []string) (string, error) {
+		t := ByName(a[0])
+		var elem, array OID
+		if t.Elem != nil {
+			elem = t.Elem.OID
+		}
+		if t.Array != nil {
+			array = t.Array.OID
+		}
+		return fmt.Sprintf("%d %d %c %c %s %d %d", t.OID, t.Len, t.Kind, t.Category, text(BoolType, Bool(t.Preferred)), elem, array), nil
+	}},
+	"inet cmp": {"select case when $1::inet < $2::inet then -1 when $1::inet > $2::inet then 1 else 0 end", compareOp("inet")},
 	"jsonb @>": {"select concat($1::jsonb @> $2::jsonb)", func(a []string) (string, error) {
 		x, err := ParseJSONB(a[0])
 		if err != nil {

@@ -21,7 +21,6 @@ func init() {
 		builtins = append(builtins, NewArrayDesc(a.elem, a.oid))
 	}
 	Record.Array.Kind, Record.Array.Category = Pseudo, 'P'
-	CString.Array.Kind, CString.Array.Category = Pseudo, 'P'
 	slices.SortFunc(builtins, func(a, b *Desc) int { return cmp.Compare(a.OID, b.OID) })
 	byOID = make(map[OID]*Desc, len(builtins))
 	byName = make(map[string]*Desc, len(builtins))

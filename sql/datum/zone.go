@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -47,12 +48,13 @@ func zoneFiles() map[string]*zip.File {
 	return zones.files
 }
 
-// ZoneNames lists the names of the time zone database, unordered.
+// ZoneNames lists the names of the time zone database in order.
 func ZoneNames() []string {
 	var names []string
 	for _, f := range zoneFiles() {
 		names = append(names, f.Name)
 	}
+	slices.Sort(names)
 	return names
 }
 

@@ -144,14 +144,15 @@ func catalogEvals() evalMap {
 		"pg_relation_is_publishable": func(*Ctx, []datum.Datum) (datum.Datum, error) { return datum.Bool(false), nil },
 		"pg_tablespace_location":     text0(""), // all data lies in the data directory
 	}
-	for _, f := range strings.Fields(`pg_get_constraintdef pg_get_indexdef pg_get_functiondef pg_get_viewdef
-		pg_get_function_arguments pg_get_function_identity_arguments pg_get_function_result pg_get_function_arg_default
-		pg_get_function_sqlbody pg_get_triggerdef pg_get_ruledef pg_get_partkeydef pg_describe_object
+	for _, f := range strings.Fields(`pg_get_functiondef pg_get_function_arguments pg_get_function_identity_arguments
+		pg_get_function_result pg_get_function_arg_default pg_get_function_sqlbody pg_get_partkeydef pg_describe_object
 		pg_get_statisticsobjdef pg_get_statisticsobjdef_columns`) {
+		m[f] = catalogText(f)
+	}
+	for _, f := range strings.Fields("pg_get_constraintdef pg_get_indexdef pg_get_viewdef pg_get_triggerdef pg_get_ruledef") {
 		m[f], m[f+"_ext"] = catalogText(f), catalogText(f)
 	}
 	m["pg_get_viewdef_wrap"] = catalogText("pg_get_viewdef")
-	m["pg_get_statisticsobjdef"] = catalogText("pg_get_statisticsobjdef")
 	for _, f := range []string{"obj_description(oid)", "obj_description(oid,name)", "col_description(oid,int4)", "shobj_description(oid,name)"} {
 		name, _, _ := strings.Cut(f, "(")
 		m[f] = catalogText(name)
@@ -189,24 +190,21 @@ func catalogBinds() bindMap {
 		"pg_index_column_has_property": catalogNamed("pg_index_column_has_property", datum.BoolType),
 		"acldefault_sql":               catalogNamed("acldefault", datum.Text.Array),
 	}
-	for kind, variants := range map[string]string{
-		"table": "", "sequence": "", "database": "", "function": "", "language": "", "schema": "", "tablespace": "",
-		"type": "", "any_column": "", "server": "", "foreign_data_wrapper": "", "column": "column", "role": "role",
-	} {
-		function, objects := "has_"+kind+"_privilege", 1
-		switch variants {
-		case "column":
-			objects = 2
-		case "role":
-			function = "pg_has_role"
+	// The names of the implementations tell how user, object and column are given.
+	users := []string{"", "_name", "_id"}
+	for _, kind := range strings.Fields("table sequence database function language schema tablespace type any_column server foreign_data_wrapper") {
+		function := "has_" + kind + "_privilege"
+		bind := bindPrivilege(function, 1)
+		for _, user := range users {
+			m[function+user+"_name"], m[function+user+"_id"] = bind, bind
 		}
-		bind := bindPrivilege(function, objects)
-		for _, who := range []string{"", "_name", "_id"} {
-			for _, what := range []string{"_name", "_id"} {
-				m[function+who+what] = bind
-				m[function+who+what+"_name"] = bind
-				m[function+who+what+"_attnum"] = bind
-			}
+	}
+	role, column := bindPrivilege("pg_has_role", 1), bindPrivilege("has_column_privilege", 2)
+	for _, user := range users {
+		m["pg_has_role"+user+"_name"], m["pg_has_role"+user+"_id"] = role, role
+		for _, table := range []string{"_name", "_id"} {
+			m["has_column_privilege"+user+table+"_name"] = column
+			m["has_column_privilege"+user+table+"_attnum"] = column
 		}
 	}
 	return m

@@ -435,12 +435,12 @@ func applyFunc(c *Ctx, name string, args []value, names []string) (value, error)
 		actual[i] = args[i].typ
 	}
 	f, m, err := ResolveFunc(name, actual, names)
-	if err != nil {
-		if len(args) == 1 {
-			if d, ok := CastFunc(name, actual[0]); ok {
-				return castValue(c, args[0], datum.T(d), Explicit)
-			}
+	if len(args) == 1 && !m.Exact {
+		if d, ok := CastFunc(name, actual[0]); ok {
+			return castValue(c, args[0], datum.T(d), Explicit)
 		}
+	}
+	if err != nil {
 		return value{}, err
 	}
 	if m.Order != nil || len(m.Missing) > 0 {

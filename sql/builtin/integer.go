@@ -220,7 +220,9 @@ func integerEvals() evalMap {
 		m[p+"um"], m[p+"abs"], m[p+"up"] = w.neg, w.abs, same
 		m[p+"and"], m[p+"or"], m[p+"xor"], m[p+"not"] = intAnd, intOr, intXor, intNot
 		m[p+"shl"], m[p+"shr"] = w.shiftLeft, w.shiftRight
-		m[p+"gcd"], m[p+"lcm"] = w.gcd, w.lcm
+		if w != &width2 {
+			m[p+"gcd"], m[p+"lcm"] = w.gcd, w.lcm
+		}
 	}
 	for name, w := range map[string]*width{
 		"2": &width2, "4": &width4, "8": &width8,

@@ -31,7 +31,6 @@ var refusals = map[string]Refusal{
 	"txid_current":          {whyRandom, "tx_id()"},
 	"nextval":               {whySideWay, "tx_uuid(), or a key computed from the data"},
 	"currval":               {whySession, "tx_uuid(), or a key computed from the data"},
-	"lastval":               {whySession, "tx_uuid(), or a key computed from the data"},
 	"setval":                {whySideWay, ""},
 
 	"current_user":    {whySession, "tx_user()"},
@@ -44,7 +43,7 @@ var refusals = map[string]Refusal{
 	"current_setting": {whySession, ""}, "set_config": {whySideWay, ""},
 	"current_query": {whySession, ""}, "version": {whyCatalog, ""},
 	"inet_client_addr": {whySession, ""}, "inet_client_port": {whySession, ""},
-	"inet_server_addr": {whySession, ""}, "inet_server_port": {whySession, ""},
+	"inet_server_port":    {whySession, ""},
 	"getdatabaseencoding": {whyCatalog, ""},
 
 	"obj_description": {whyCatalog, ""}, "col_description": {whyCatalog, ""}, "shobj_description": {whyCatalog, ""},
@@ -52,7 +51,6 @@ var refusals = map[string]Refusal{
 	"to_regprocedure": {whyCatalog, ""}, "to_regoper": {whyCatalog, ""}, "to_regoperator": {whyCatalog, ""},
 	"to_regnamespace": {whyCatalog, ""}, "to_regrole": {whyCatalog, ""}, "regclass": {whyCatalog, ""},
 	"format_type": {whyCatalog, ""}, "oidvectortypes": {whyCatalog, ""}, "acldefault": {whyCatalog, ""},
-	"row_security_active": {whySession, ""},
 }
 
 // contractSafe lists the functions named pg_... that contracts may call.

@@ -19,7 +19,8 @@ type Signature struct {
 
 // Match says which candidate a call means and how its arguments go there.
 type Match struct {
-	Index int // position among the candidates
+	Index int  // position among the candidates
+	Exact bool // the argument types are the declared ones; see [CastFunc]
 	// Args are the declared types of the arguments in parameter order, after the
 	// variadic one has been expanded; parameters filled by defaults included.
 	Args []*datum.Desc
@@ -56,7 +57,9 @@ func SelectCandidate(cands []Signature, actual []datum.Type, argNames []string) 
 	}
 	for i := range raw {
 		if exactMatch(raw[i].Args, raw[i].Order, actual) {
-			return finish(raw, i)
+			m, outcome := finish(raw, i)
+			m.Exact = outcome == Found
+			return m, outcome
 		}
 	}
 	var fit []int
@@ -527,7 +530,8 @@ func FuncError(name string, actual []datum.Type, argNames []string, outcome Outc
 }
 
 // ResolveFunc chooses among the functions of pg_catalog alone; the planner,
-// which also knows user-defined ones, calls [SelectCandidate] itself.
+// which also knows user-defined ones, calls [SelectCandidate] itself. The caller
+// tries [CastFunc] first if the match is not exact.
 func ResolveFunc(name string, actual []datum.Type, argNames []string) (*Func, Match, error) {
 	funcs := LookupFuncs(name)
 	cands := make([]Signature, len(funcs))
@@ -541,10 +545,10 @@ func ResolveFunc(name string, actual []datum.Type, argNames []string) (*Func, Ma
 	return funcs[m.Index], m, nil
 }
 
-// CastFunc tells whether a call name(x) that matches no function is a cast in
-// the notation of functions, such as int4('1') or varchar(n): a type of that
-// name exists and x, of type src, converts to it without a stored function or
-// is an unknown literal (FuncNameAsType in parse_func.c).
+// CastFunc tells whether a call name(x) without an exact match is a cast in the
+// notation of functions, such as int4('1'): a type of that name exists, and x,
+// of type src, is an unknown literal or converts to it without a function. It
+// goes before inexact matches ([Match.Exact] is false), as in func_get_detail.
 func CastFunc(name string, src datum.Type) (*datum.Desc, bool) {
 	d, ok := TypeByName(name)
 	if !ok || d.Kind == datum.Pseudo || d.IsArray() {
@@ -554,13 +558,19 @@ func CastFunc(name string, src datum.Type) (*datum.Desc, bool) {
 		return d, true
 	}
 	c, ok := FindCast(src.Desc, d, Explicit)
-	if !ok || c.Method == ByElement {
+	if !ok {
 		return nil, false
 	}
-	if c.Method == ByIO && d.Category == 'S' && (src.Desc == datum.Record || src.Kind == datum.Composite) {
-		return nil, false
+	switch c.Method {
+	case ByBinary:
+		return d, true
+	case ByIO:
+		record := src.Desc == datum.Record || isComposite(src.Desc)
+		return d, !record || d.Category != 'S'
+	case ByFunc: // but what is binary to PostgreSQL
+		return d, c.Func == int4ToOID || c.Func == oidToInt4
 	}
-	return d, true
+	return nil, false
 }
 
 func funcSignature(name string, args []*datum.Desc) string {

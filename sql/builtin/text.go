@@ -502,6 +502,8 @@ var textEvals = evalMap{
 	"booltext":        boolText,
 	"text_pattern_lt": textComparisons["<"], "text_pattern_le": textComparisons["<="],
 	"text_pattern_gt": textComparisons[">"], "text_pattern_ge": textComparisons[">="],
+	"bpchar_pattern_lt": comparison("<", compareBpChar), "bpchar_pattern_le": comparison("<=", compareBpChar),
+	"bpchar_pattern_gt": comparison(">", compareBpChar), "bpchar_pattern_ge": comparison(">=", compareBpChar),
 	"bpchar": coerceLength(datum.BpChar), "varchar": coerceLength(datum.VarChar),
 }
 
@@ -509,6 +511,8 @@ var textBinds = bindMap{
 	"textanycat(text,anynonarray)": bindTextAny(true), "anytextcat(anynonarray,text)": bindTextAny(false),
 	"text_concat": bindConcat(false), "text_concat_ws": bindConcat(true),
 }
+
+func compareBpChar(a, b datum.Datum) int { return datum.BpChar.Compare(a, b) }
 
 func coerceLength(d *datum.Desc) Eval {
 	return func(_ *Ctx, a []datum.Datum) (datum.Datum, error) {

@@ -53,7 +53,7 @@ func TestLayoutKeys(t *testing.T) {
 	l := mustLayout(t, rowsTable())
 	r := row(t, 7, "1.50", "x", "ab")
 	pk := l.PrimaryKey(nil, r)
-	want := "0102030400000011" + "0180000007" + "0161620000"
+	want := "0102030400000011" + "018000000000000007" + "0161620000"
 	if got := fmt.Sprintf("%x", pk); got != want {
 		t.Errorf("primary key %s, expected %s", got, want)
 	}

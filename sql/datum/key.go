@@ -84,14 +84,12 @@ func skipFixed(n int) func([]byte) ([]byte, error) {
 
 func keyByte(dst []byte, d Datum) []byte { return append(dst, byte(d.n)) }
 
-func keyInt2(dst []byte, d Datum) []byte {
-	return binary.BigEndian.AppendUint16(dst, uint16(d.n)^1<<15)
-}
-
 func keyInt4(dst []byte, d Datum) []byte {
 	return binary.BigEndian.AppendUint32(dst, uint32(d.n)^1<<31)
 }
 
+// keyInt8 is the key of all three integer types: a value of one can be looked up
+// in an index over another.
 func keyInt8(dst []byte, d Datum) []byte {
 	return binary.BigEndian.AppendUint64(dst, d.n^1<<63)
 }

@@ -11,10 +11,10 @@ func setFunctions(t *Desc) {
 		t.order(compareUint, keyByte, skipFixed(1), hashIntDatum)
 	case Int2OID:
 		t.text(parseInt2, appendInt).binary(parseBinaryInt2, appendBinary2)
-		t.order(compareInt, keyInt2, skipFixed(2), hashIntDatum)
+		t.order(compareInt, keyInt8, skipFixed(8), hashIntDatum)
 	case Int4OID:
 		t.text(parseInt4, appendInt).binary(parseBinaryInt4, appendBinary4)
-		t.order(compareInt, keyInt4, skipFixed(4), hashIntDatum)
+		t.order(compareInt, keyInt8, skipFixed(8), hashIntDatum)
 	case Int8OID:
 		t.text(parseInt8, appendInt).binary(parseBinaryInt8, appendBinary8)
 		t.order(compareInt, keyInt8, skipFixed(8), hashIntDatum)

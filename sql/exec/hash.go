@@ -74,6 +74,9 @@ func (t *hashTable) drop() {
 }
 
 func (t *hashTable) empty() {
+	if len(t.buckets) > keepMost {
+		*t = hashTable{kinds: t.kinds, rows: t.rows}
+	}
 	clear(t.buckets)
 	t.sums, t.next, t.last, t.keys = t.sums[:0], t.next[:0], t.last[:0], 0
 }

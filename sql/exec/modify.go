@@ -217,6 +217,9 @@ func (it *modifyIter) next(f *frame) (bool, error) {
 		if err := f.row(); err != nil {
 			return false, err
 		}
+		if err := f.checkReads(); err != nil {
+			return false, err
+		}
 		it.rows.restore(f, it.at, 0, it.p.keep)
 		it.at++
 		done, err := it.change(f)

@@ -191,7 +191,8 @@ func (p *Program) Open(env *Env, params []datum.Datum) (*Cursor, error) {
 // next call; the datums may be kept. A statement that modifies data does all of
 // it in the first call; without RETURNING that call returns nil.
 //
-// After an error the cursor only can be closed.
+// After an error the cursor only can be closed. What the statement wrote before
+// stays in the transaction: the caller rolls back to a savepoint, or gives up.
 func (c *Cursor) Next() (row []datum.Datum, err error) {
 	if c.done || c.x == nil {
 		return nil, nil

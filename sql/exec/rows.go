@@ -20,9 +20,16 @@ func (r *rowStore) reset(f *frame) {
 // drop is reset without accounting: for iterators that are put away after
 // their frame gave everything back.
 func (r *rowStore) drop() {
+	if cap(r.data) > keepMost {
+		r.data = nil
+	}
 	clear(r.data)
 	r.data, r.n, r.bytes = r.data[:0], 0, 0
 }
+
+// keepMost bounds the memory that iterators keep from one execution to the
+// next, in datums (16 bytes).
+const keepMost = 1 << 16
 
 func (r *rowStore) row(i int) []datum.Datum {
 	return r.data[i*r.width : (i+1)*r.width : (i+1)*r.width]

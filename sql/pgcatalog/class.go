@@ -12,6 +12,9 @@ const (
 	heapOID      datum.OID = 2
 	collationOID datum.OID = 100 // default
 	databaseOID  datum.OID = 5
+	// firstViewOID: what PostgreSQL defines as views over its catalogs has OIDs
+	// from here on, the catalogs themselves lower ones.
+	firstViewOID datum.OID = 12000
 	// twinBit turns the OID of a table into that of its provenance twin.
 	twinBit datum.OID = 1 << 30
 )
@@ -67,11 +70,13 @@ func eachClass(env *Env, f func(*class) error) error {
 	}
 	for _, r := range sortedRelations {
 		c := &class{oid: r.OID, schema: r.Schema, name: r.Name, kind: 'r', owner: catalog.SystemOwner}
-		if r.Schema == catalog.Information {
+		if r.OID >= firstViewOID {
 			c.kind = 'v'
 		}
 		for _, col := range r.Columns {
-			c.cols = append(c.cols, column{name: col.Name, typ: col.Type})
+			if !col.Hidden {
+				c.cols = append(c.cols, column{name: col.Name, typ: col.Type})
+			}
 		}
 		if err := f(c); err != nil {
 			return err
@@ -120,7 +125,23 @@ func namespaces(env *Env, next func() *row, emit func() error) error {
 	return nil
 }
 
+// linkedTables are the tables on either side of a foreign key. PostgreSQL keeps
+// triggers for them; psql shows foreign keys only of relations with triggers.
+func linkedTables(env *Env) map[datum.OID]bool {
+	linked := map[datum.OID]bool{}
+	for _, t := range env.Catalog.Tables() {
+		for _, k := range t.ForeignKeys {
+			linked[t.OID] = true
+			if ref, ok := env.Catalog.Table(k.RefSchema, k.RefTable); ok {
+				linked[ref.OID] = true
+			}
+		}
+	}
+	return linked
+}
+
 func classes(env *Env, next func() *row, emit func() error) error {
+	linked := linkedTables(env)
 	err := eachClass(env, func(c *class) error {
 		r := classRow(env, next(), c.oid, c.schema, c.name, c.owner, c.kind, len(c.cols))
 		if c.kind == 'r' {
@@ -128,7 +149,7 @@ func classes(env *Env, next func() *row, emit func() error) error {
 		}
 		if c.table != nil && !c.twin {
 			r.bool("relhasindex", len(c.table.Indexes) > 0).int("relchecks", int64(len(c.table.Checks)))
-			r.bool("relhasrules", c.kind == 'v')
+			r.bool("relhasrules", c.kind == 'v').bool("relhastriggers", linked[c.table.OID])
 		}
 		return emit()
 	})
@@ -143,7 +164,11 @@ func classes(env *Env, next func() *row, emit func() error) error {
 
 func classRow(env *Env, r *row, oid datum.OID, schema, name, owner string, kind byte, natts int) *row {
 	r.oid("oid", oid).str("relname", name).oid("relnamespace", env.namespace(schema)).oid("relowner", env.ownerOID(owner))
-	r.char("relkind", kind).char("relpersistence", 'p').char("relreplident", 'd').int("relnatts", int64(natts))
+	replica := byte('n') // nothing identifies a row of a view or index
+	if kind == 'r' {
+		replica = 'd'
+	}
+	r.char("relkind", kind).char("relpersistence", 'p').char("relreplident", replica).int("relnatts", int64(natts))
 	r.zeros("reltype", "reloftype", "relam", "relfilenode", "reltablespace", "relpages", "relallvisible", "reltoastrelid",
 		"relchecks", "relrewrite", "relfrozenxid", "relminmxid")
 	r.bools(false, "relhasindex", "relisshared", "relhasrules", "relhastriggers", "relhassubclass", "relrowsecurity",
@@ -209,7 +234,10 @@ func attributeRow(r *row, rel datum.OID, num int, c *column) {
 }
 
 func storage(t datum.Type) byte {
-	if t.Len < 0 {
+	switch {
+	case t.Desc == datum.Numeric:
+		return 'm'
+	case t.Len < 0:
 		return 'x'
 	}
 	return 'p'

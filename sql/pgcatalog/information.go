@@ -244,3 +244,8 @@ func infoChecks(env *Env, next func() *row, emit func() error) error {
 		return emit()
 	})
 }
+
+func infoCatalog(env *Env, next func() *row, emit func() error) error {
+	next().str("catalog_name", env.Database)
+	return emit()
+}

@@ -115,6 +115,7 @@ func loadRelations() map[string]*relation {
 			r.Columns = append(r.Columns, plan.VirtualColumn{Name: col, Type: datum.T(columnType(typ))})
 			r.index[col] = i
 		}
+		r.Columns = append(r.Columns, plan.VirtualColumn{Name: "tableoid", Type: datum.T(datum.OIDType), Hidden: true})
 		r.Rows = r.rows
 		out[words[0]] = r
 	}
@@ -126,7 +127,7 @@ func columnType(name string) *datum.Desc {
 	switch name {
 	case "_aclitem", "anyarray":
 		return datum.Text.Array
-	case "pg_lsn":
+	case "pg_lsn", "pg_dependencies", "pg_ndistinct", "pg_mcv_list", "_pg_statistic":
 		return datum.Text
 	}
 	if d := datum.ByName(name); d != nil {
@@ -142,10 +143,12 @@ func (r *relation) rows(env any, emit func([]datum.Datum) error) error {
 		return nil
 	}
 	current := &row{rel: r, vals: make([]datum.Datum, len(r.Columns))}
+	last := len(r.Columns) - 1 // tableoid
 	next := func() *row {
 		for i := range current.vals {
 			current.vals[i] = datum.Null
 		}
+		current.vals[last] = datum.Int(int64(r.OID))
 		return current
 	}
 	return fill(env.(*Env), next, func() error { return emit(current.vals) })
@@ -155,42 +158,43 @@ var fillers map[string]filler
 
 func init() {
 	fillers = map[string]filler{
-		"pg_catalog.pg_namespace":                    namespaces,
-		"pg_catalog.pg_class":                        classes,
-		"pg_catalog.pg_attribute":                    attributes,
-		"pg_catalog.pg_attrdef":                      defaults,
-		"pg_catalog.pg_index":                        indexes,
-		"pg_catalog.pg_constraint":                   constraints,
-		"pg_catalog.pg_tables":                       tables,
-		"pg_catalog.pg_views":                        views,
-		"pg_catalog.pg_indexes":                      indexDefinitions,
-		"pg_catalog.pg_rewrite":                      rewrites,
-		"pg_catalog.pg_proc":                         procs,
-		"pg_catalog.pg_aggregate":                    aggregates,
-		"pg_catalog.pg_type":                         types,
-		"pg_catalog.pg_operator":                     operators,
-		"pg_catalog.pg_cast":                         casts,
-		"pg_catalog.pg_am":                           accessMethods,
-		"pg_catalog.pg_language":                     languages,
-		"pg_catalog.pg_collation":                    collations,
-		"pg_catalog.pg_database":                     databases,
-		"pg_catalog.pg_tablespace":                   tablespaces,
-		"pg_catalog.pg_roles":                        roles,
-		"pg_catalog.pg_authid":                       roles,
-		"pg_catalog.pg_user":                         users,
-		"pg_catalog.pg_settings":                     settings,
-		"pg_catalog.pg_prepared_statements":          statements,
-		"pg_catalog.pg_opclass":                      opclasses,
-		"information_schema.tables":                  infoTables,
-		"information_schema.columns":                 infoColumns,
-		"information_schema.schemata":                infoSchemata,
-		"information_schema.views":                   infoViews,
-		"information_schema.routines":                infoRoutines,
-		"information_schema.parameters":              infoParameters,
-		"information_schema.table_constraints":       infoTableConstraints,
-		"information_schema.key_column_usage":        infoKeyColumns,
-		"information_schema.constraint_column_usage": infoConstraintColumns,
-		"information_schema.referential_constraints": infoReferential,
-		"information_schema.check_constraints":       infoChecks,
+		"pg_catalog.pg_namespace":                            namespaces,
+		"pg_catalog.pg_class":                                classes,
+		"pg_catalog.pg_attribute":                            attributes,
+		"pg_catalog.pg_attrdef":                              defaults,
+		"pg_catalog.pg_index":                                indexes,
+		"pg_catalog.pg_constraint":                           constraints,
+		"pg_catalog.pg_tables":                               tables,
+		"pg_catalog.pg_views":                                views,
+		"pg_catalog.pg_indexes":                              indexDefinitions,
+		"pg_catalog.pg_rewrite":                              rewrites,
+		"pg_catalog.pg_proc":                                 procs,
+		"pg_catalog.pg_aggregate":                            aggregates,
+		"pg_catalog.pg_type":                                 types,
+		"pg_catalog.pg_operator":                             operators,
+		"pg_catalog.pg_cast":                                 casts,
+		"pg_catalog.pg_am":                                   accessMethods,
+		"pg_catalog.pg_language":                             languages,
+		"pg_catalog.pg_collation":                            collations,
+		"pg_catalog.pg_database":                             databases,
+		"pg_catalog.pg_tablespace":                           tablespaces,
+		"pg_catalog.pg_roles":                                roles,
+		"pg_catalog.pg_authid":                               roles,
+		"pg_catalog.pg_user":                                 users,
+		"pg_catalog.pg_settings":                             settings,
+		"pg_catalog.pg_prepared_statements":                  statements,
+		"pg_catalog.pg_opclass":                              opclasses,
+		"information_schema.information_schema_catalog_name": infoCatalog,
+		"information_schema.tables":                          infoTables,
+		"information_schema.columns":                         infoColumns,
+		"information_schema.schemata":                        infoSchemata,
+		"information_schema.views":                           infoViews,
+		"information_schema.routines":                        infoRoutines,
+		"information_schema.parameters":                      infoParameters,
+		"information_schema.table_constraints":               infoTableConstraints,
+		"information_schema.key_column_usage":                infoKeyColumns,
+		"information_schema.constraint_column_usage":         infoConstraintColumns,
+		"information_schema.referential_constraints":         infoReferential,
+		"information_schema.check_constraints":               infoChecks,
 	}
 }

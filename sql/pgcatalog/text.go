@@ -1,6 +1,7 @@
 package pgcatalog
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tallystick/tallystick/sql/builtin"
@@ -12,14 +13,16 @@ import (
 // has_*_privilege) for one query.
 func (env *Env) Info(searchPath []string) builtin.CatalogInfo {
 	return builtin.CatalogInfo{
-		Text:      env.text,
+		Text: func(function string, args ...int64) (string, bool) {
+			return env.text(function, searchPath, args...)
+		},
 		Visible:   func(_ string, oid datum.OID) (bool, bool) { return env.visible(oid, searchPath) },
 		Privilege: func(string, string, string, string) (bool, error) { return true, nil },
 	}
 }
 
 // text answers the functions that give the source or the name of an object.
-func (env *Env) text(function string, args ...int64) (string, bool) {
+func (env *Env) text(function string, path []string, args ...int64) (string, bool) {
 	oid := datum.OID(0)
 	if len(args) > 0 {
 		oid = datum.OID(args[0])
@@ -28,9 +31,9 @@ func (env *Env) text(function string, args ...int64) (string, bool) {
 	case "pg_get_userbyid":
 		return env.userByOID(oid), true
 	case "pg_get_indexdef":
-		return env.indexDef(oid, args)
+		return env.indexDef(oid, args, path)
 	case "pg_get_constraintdef":
-		return env.constraintDef(oid)
+		return env.constraintDef(oid, len(args) > 1 && args[1] != 0)
 	case "pg_get_viewdef":
 		if t, ok := env.Catalog.TableByOID(oid); ok && t.Kind == catalog.View {
 			return " " + t.Query + ";", true
@@ -57,7 +60,9 @@ func (env *Env) userByOID(oid datum.OID) string {
 	return "unknown (OID=" + itoa(int(oid)) + ")"
 }
 
-func (env *Env) indexDef(oid datum.OID, args []int64) (out string, ok bool) {
+// indexDef is pg_get_indexdef(index [, column, pretty]): pretty leaves out the
+// schema of a table that is found without it.
+func (env *Env) indexDef(oid datum.OID, args []int64, path []string) (out string, ok bool) {
 	_ = eachIndex(env, func(t *catalog.Table, idx *catalog.Index) error {
 		if idx.OID != oid {
 			return nil
@@ -69,7 +74,7 @@ func (env *Env) indexDef(oid datum.OID, args []int64) (out string, ok bool) {
 			}
 			return nil
 		}
-		out = IndexDefinition(t, idx)
+		out = indexDefinition(t, idx, len(args) < 3 || args[2] == 0 || !slices.Contains(path, t.Schema))
 		return nil
 	})
 	return out, ok
@@ -77,12 +82,20 @@ func (env *Env) indexDef(oid datum.OID, args []int64) (out string, ok bool) {
 
 // IndexDefinition is the CREATE INDEX statement of an index.
 func IndexDefinition(t *catalog.Table, idx *catalog.Index) string {
+	return indexDefinition(t, idx, true)
+}
+
+func indexDefinition(t *catalog.Table, idx *catalog.Index, qualified bool) string {
 	var b strings.Builder
 	b.WriteString("CREATE ")
 	if idx.Unique {
 		b.WriteString("UNIQUE ")
 	}
-	b.WriteString("INDEX " + datum.QuoteIdent(idx.Name) + " ON " + datum.QuoteIdent(t.Schema) + "." + datum.QuoteIdent(t.Name) + " USING btree (")
+	b.WriteString("INDEX " + datum.QuoteIdent(idx.Name) + " ON ")
+	if qualified {
+		b.WriteString(datum.QuoteIdent(t.Schema) + ".")
+	}
+	b.WriteString(datum.QuoteIdent(t.Name) + " USING btree (")
 	for i, k := range idx.Keys {
 		if i > 0 {
 			b.WriteString(", ")
@@ -102,41 +115,38 @@ func IndexDefinition(t *catalog.Table, idx *catalog.Index) string {
 	return b.String() + ")"
 }
 
-func (env *Env) constraintDef(oid datum.OID) (out string, ok bool) {
+func (env *Env) constraintDef(oid datum.OID, pretty bool) (out string, ok bool) {
 	_ = eachConstraint(env, func(c *constraint) error {
 		if c.oid == oid {
-			out, ok = ConstraintDefinition(c.table, c.name), true
+			out, ok = env.definition(c), true
+			if pretty && c.kind == 'c' {
+				out = "CHECK (" + c.check.Expr + ")"
+			}
 		}
 		return nil
 	})
 	return out, ok
 }
 
-// ConstraintDefinition is a constraint as it stands in CREATE TABLE; "" if the
-// table has none of that name.
-func ConstraintDefinition(t *catalog.Table, name string) string {
-	for _, c := range tableConstraints(t) {
-		if c.name != name {
-			continue
-		}
-		switch c.kind {
-		case 'p':
-			return "PRIMARY KEY (" + columnList(t, c.columns) + ")"
-		case 'u':
-			return "UNIQUE (" + columnList(t, c.columns) + ")"
-		case 'c':
-			return "CHECK ((" + c.check.Expr + "))"
-		}
-		return foreignKeyText(t, c.fk)
+// definition is a constraint as it stands in CREATE TABLE.
+func (env *Env) definition(c *constraint) string {
+	switch c.kind {
+	case 'p':
+		return "PRIMARY KEY (" + columnList(c.table, c.columns) + ")"
+	case 'u':
+		return "UNIQUE (" + columnList(c.table, c.columns) + ")"
+	case 'c':
+		return "CHECK ((" + c.check.Expr + "))"
 	}
-	return ""
+	ref, _ := env.Catalog.Table(c.fk.RefSchema, c.fk.RefTable)
+	return foreignKeyText(c.table, ref, c.fk)
 }
 
-func foreignKeyText(t *catalog.Table, fk *catalog.ForeignKey) string {
+func foreignKeyText(t, ref *catalog.Table, fk *catalog.ForeignKey) string {
 	actions := map[string]string{"c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT", "r": "RESTRICT"}
 	s := "FOREIGN KEY (" + columnList(t, fk.Columns) + ") REFERENCES " + datum.QuoteIdent(fk.RefTable)
-	if fk.RefTable == t.Name {
-		s += "(" + columnList(t, fk.RefColumns) + ")"
+	if ref != nil {
+		s += "(" + columnList(ref, fk.RefColumns) + ")"
 	}
 	if a := actions[fk.OnUpdate]; a != "" {
 		s += " ON UPDATE " + a
@@ -161,7 +171,7 @@ func (env *Env) arguments(oid datum.OID, defaults bool) (string, bool) {
 		var parts []string
 		for _, a := range f.Args {
 			if a.Mode != catalog.TableArg && (defaults || a.Mode != catalog.Out) {
-				parts = append(parts, argumentText(a, defaults))
+				parts = append(parts, argumentText(f, a, defaults))
 			}
 		}
 		return strings.Join(parts, ", "), true
@@ -176,8 +186,11 @@ func (env *Env) arguments(oid datum.OID, defaults bool) (string, bool) {
 	return "", false
 }
 
-func argumentText(a catalog.Arg, defaults bool) string {
+func argumentText(f *catalog.Func, a catalog.Arg, defaults bool) string {
 	s := map[catalog.ArgMode]string{catalog.Out: "OUT ", catalog.InOut: "INOUT ", catalog.Variadic: "VARIADIC "}[a.Mode]
+	if s == "" && f.Kind == catalog.Procedure {
+		s = "IN "
+	}
 	if a.Name != "" {
 		s += datum.QuoteIdent(a.Name) + " "
 	}

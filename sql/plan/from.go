@@ -2,7 +2,6 @@ package plan
 
 import (
 	"slices"
-	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -226,7 +225,12 @@ func (p *planner) virtualItem(v *pg.RangeVar, s *scope) (item, error) {
 		r := &rel{vscan: &VirtualScan{Relation: rv, Slots: make([]int, len(rv.Columns))}}
 		for i, c := range rv.Columns {
 			r.vscan.Slots[i] = -1
-			r.cols = append(r.cols, column{name: c.Name, typ: c.Type, slot: -1})
+			col := column{name: c.Name, typ: c.Type, slot: -1}
+			if c.Hidden { // hidden ones come last
+				r.hidden = append(r.hidden, col)
+			} else {
+				r.cols = append(r.cols, col)
+			}
 		}
 		if v.Alias == nil {
 			r.schema = schema
@@ -589,90 +593,4 @@ func (r *rel) merge(i int) {
 		r.merged = map[int]bool{}
 	}
 	r.merged[i] = true
-}
-
-// figureName is PostgreSQL's choice of a name for an unnamed result column.
-func figureName(n *pg.Node) string {
-	if name := strongName(n); name != "" {
-		return name
-	}
-	return "?column?"
-}
-
-func strongName(n *pg.Node) string {
-	if n == nil {
-		return ""
-	}
-	switch n := n.Node.(type) {
-	case *pg.Node_ColumnRef:
-		parts, star := nameParts(n.ColumnRef.Fields)
-		if !star && len(parts) > 0 {
-			return parts[len(parts)-1]
-		}
-	case *pg.Node_AIndirection:
-		for i := len(n.AIndirection.Indirection) - 1; i >= 0; i-- {
-			if f := n.AIndirection.Indirection[i].GetString_(); f != nil {
-				return f.Sval
-			}
-		}
-		return strongName(n.AIndirection.Arg)
-	case *pg.Node_FuncCall:
-		return funcName(n.FuncCall)
-	case *pg.Node_TypeCast:
-		if name := strongName(n.TypeCast.Arg); name != "" {
-			return name
-		}
-		parts, _ := nameParts(n.TypeCast.TypeName.Names)
-		return parts[len(parts)-1]
-	case *pg.Node_CollateClause:
-		return strongName(n.CollateClause.Arg)
-	case *pg.Node_CaseExpr:
-		if name := strongName(n.CaseExpr.Defresult); name != "" {
-			return name
-		}
-		return "case"
-	case *pg.Node_AArrayExpr:
-		return "array"
-	case *pg.Node_RowExpr:
-		return "row"
-	case *pg.Node_CoalesceExpr:
-		return "coalesce"
-	case *pg.Node_MinMaxExpr:
-		if n.MinMaxExpr.Op == pg.MinMaxOp_IS_LEAST {
-			return "least"
-		}
-		return "greatest"
-	case *pg.Node_AExpr:
-		if n.AExpr.Kind == pg.A_Expr_Kind_AEXPR_NULLIF {
-			return "nullif"
-		}
-	case *pg.Node_SqlvalueFunction:
-		name := strings.ToLower(strings.TrimPrefix(n.SqlvalueFunction.Op.String(), "SVFOP_"))
-		return strings.TrimSuffix(name, "_n")
-	case *pg.Node_SubLink:
-		return subLinkName(n.SubLink)
-	}
-	return ""
-}
-
-func subLinkName(n *pg.SubLink) string {
-	switch n.SubLinkType {
-	case pg.SubLinkType_EXISTS_SUBLINK:
-		return "exists"
-	case pg.SubLinkType_ARRAY_SUBLINK:
-		return "array"
-	case pg.SubLinkType_EXPR_SUBLINK:
-		sel := n.Subselect.GetSelectStmt()
-		for sel != nil && sel.Larg != nil {
-			sel = sel.Larg
-		}
-		if sel != nil && len(sel.TargetList) > 0 {
-			t := sel.TargetList[0].GetResTarget()
-			if t.Name != "" {
-				return t.Name
-			}
-			return strongName(t.Val)
-		}
-	}
-	return ""
 }

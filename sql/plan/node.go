@@ -120,6 +120,8 @@ type Virtual struct {
 type VirtualColumn struct {
 	Name string
 	Type datum.Type
+	// Hidden columns are found by name but are not part of *: tableoid.
+	Hidden bool
 }
 
 // FuncScan reads the rows of a function in FROM. Exactly one of Builtin and

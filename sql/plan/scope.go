@@ -211,7 +211,11 @@ func (p *planner) useHidden(r *rel, i int) *Slot {
 	if c.slot < 0 {
 		c.slot = p.newSlot()
 		p.owner[c.slot] = r
-		r.scan.Sys.set(c.name, c.slot)
+		if r.vscan != nil {
+			r.vscan.Slots[len(r.cols)+i] = c.slot
+		} else {
+			r.scan.Sys.set(c.name, c.slot)
+		}
 	}
 	return NewSlot(c.typ, c.slot, c.name)
 }

@@ -95,3 +95,13 @@ select d.id, (with w as (select d.id + 1 as y) select y from w) from dept d orde
 select d.id, (select max(e.id) filter (where e.dept_id = d.id) from emp e) from dept d order by d.id;
 select d.id, array(select e.id from emp e where e.dept_id = d.id order by 1) from dept d order by d.id;
 select id from emp e where (select count(*) from dept where id = e.dept_id) = 0;
+create table w (a smallint primary key, b int unique, c bigint);
+create index w_c on w (c);
+insert into w values (1, 10, 100), (2, 20, 200), (-3, -30, -300);
+select a from w where a = 2::bigint;
+select a from w where a = 70000;
+select a from w where b > 15::bigint order by b;
+select a from w where c = 100::smallint;
+select a from w where b < 9999999999 order by b;
+select a from w where a in (1::bigint, 2, 99999999999) order by a;
+select x.a, y.b from w x join w y on y.c = x.b * 10 order by x.a;

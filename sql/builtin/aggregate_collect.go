@@ -71,7 +71,10 @@ type arrayState struct {
 func (s *arrayState) Add(c *Ctx, a []datum.Datum) error {
 	s.any = true
 	s.vals = append(s.vals, s.arena.Clone(a[0]))
-	return nil
+	if a[0].Inline() || a[0].IsNull() {
+		return nil
+	}
+	return c.Budget.Spend(int64(len(a[0].Bytes())) / 64)
 }
 
 func (s *arrayState) Result(*Ctx) (datum.Datum, error) {

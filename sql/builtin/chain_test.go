@@ -78,8 +78,8 @@ var stableInContracts = map[string]string{
 		row_to_json array_to_json json_agg jsonb_agg json_object_agg jsonb_object_agg json_populate_record
 		jsonb_populate_record json_populate_recordset jsonb_populate_recordset`,
 	"the labels are catalog rows of the footprint": "enum_first enum_last enum_range",
-	"the C locale":                         "to_number",
-	"the types are those of the statement": "pg_typeof",
+	"the C locale and one encoding":                "to_number convert_from convert_to",
+	"the types are those of the statement":         "pg_typeof",
 }
 
 // TestEveryUnstableFunctionIsRefused: a function that is not immutable must say

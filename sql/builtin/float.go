@@ -113,7 +113,7 @@ func floatTry2(f func(x, y float64) (float64, error)) Eval {
 	}
 }
 
-// toInt rounds half to even, like rint(), and checks the range.
+// fromFloat rounds half to even, like rint(), and checks the range.
 func (w *width) fromFloat(_ *Ctx, a []datum.Datum) (datum.Datum, error) {
 	v := math.RoundToEven(a[0].Float())
 	// The upper bound of bigint is not a float; its successor 2^63 is.
@@ -163,8 +163,6 @@ func floatSqrt(x float64) (float64, error) {
 	}
 	return math.Sqrt(x), nil // correctly rounded on every platform
 }
-
-const degreesPerRadian = 180 / math.Pi
 
 func floatDegrees(x float64) (float64, error) {
 	return arith{op: '/'}.compute(x, math.Pi/180)

@@ -94,7 +94,7 @@ func matchLike(t, p string, runes bool) (likeResult, error) {
 func like(not, fold, runes bool) Eval {
 	return func(c *Ctx, a []datum.Datum) (datum.Datum, error) {
 		t, p := a[0].Str(), a[1].Str()
-		if err := c.Budget.Spend(int64(len(t)) / 64); err != nil {
+		if err := c.Budget.Spend(int64(len(t)) * (1 + int64(len(p))/16) / 64); err != nil {
 			return datum.Null, err
 		}
 		if fold {

@@ -70,12 +70,21 @@ func (r *regex) each(s string, at int, f func(m []int) bool) {
 	}
 }
 
-// regexFor compiles for a function that shows the extent of matches.
-func regexFor(c *Ctx, text, pattern string, opt reOptions) (*regex, error) {
-	if err := c.Budget.Spend(int64(len(text)+len(pattern)) / 16); err != nil {
+// regexCharged compiles, and charges for compiling and for one pass over text.
+func regexCharged(c *Ctx, text, pattern string, opt reOptions) (*regex, error) {
+	if err := c.Budget.Spend(int64(len(pattern)) / 16); err != nil {
 		return nil, err
 	}
 	r, err := compileRegex(pattern, opt)
+	if err != nil {
+		return nil, err
+	}
+	return r, c.Budget.Spend(int64(len(text)) * r.weight / 64)
+}
+
+// regexFor compiles for a function that shows the extent of matches.
+func regexFor(c *Ctx, text, pattern string, opt reOptions) (*regex, error) {
+	r, err := regexCharged(c, text, pattern, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -87,10 +96,7 @@ func regexFor(c *Ctx, text, pattern string, opt reOptions) (*regex, error) {
 
 func regexMatch(not, fold bool) Eval {
 	return func(c *Ctx, a []datum.Datum) (datum.Datum, error) {
-		if err := c.Budget.Spend(int64(len(a[0].Str())) / 16); err != nil {
-			return datum.Null, err
-		}
-		r, err := compileRegex(a[1].Str(), reOptions{fold: fold})
+		r, err := regexCharged(c, a[0].Str(), a[1].Str(), reOptions{fold: fold})
 		if err != nil {
 			return datum.Null, err
 		}
@@ -98,12 +104,12 @@ func regexMatch(not, fold bool) Eval {
 	}
 }
 
-func regexpLike(_ *Ctx, a []datum.Datum) (datum.Datum, error) {
+func regexpLike(c *Ctx, a []datum.Datum) (datum.Datum, error) {
 	opt, err := flagsWithoutGlobal("regexp_like()", a, 2)
 	if err != nil {
 		return datum.Null, err
 	}
-	r, err := compileRegex(a[1].Str(), opt)
+	r, err := regexCharged(c, a[0].Str(), a[1].Str(), opt)
 	if err != nil {
 		return datum.Null, err
 	}
@@ -302,6 +308,9 @@ func replaceMatches(c *Ctx, r *regex, s, by string, at int, nth int64, global bo
 	count := int64(0)
 	var err error
 	r.each(s, at, func(m []int) bool {
+		if err = c.Budget.Spend(1); err != nil {
+			return false
+		}
 		if count++; !global && count < nth {
 			return true
 		}

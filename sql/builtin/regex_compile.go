@@ -38,6 +38,9 @@ type regex struct {
 	// expression never does.
 	after *regexp.Regexp
 	mixed bool // greedy and non-greedy quantifiers
+	// weight is the cost of matching one piece of text, by the size of the
+	// automaton.
+	weight int64
 }
 
 const regexCacheSize = 512
@@ -98,8 +101,11 @@ func translateRegex(pattern string, opt reOptions) (*regex, error) {
 		re.Longest()
 	}
 	r := &regex{re: re, groups: re.NumSubexp(), mixed: t.lazy && (t.greedy || t.alternation)}
+	r.weight = 1 + int64(len(src)+t.repeats)/32
 	if t.looksBack {
-		r.after = regexp.MustCompile("(?s:.)(?:" + src + ")")
+		if r.after, err = regexp.Compile("(?s:.)(?:" + src + ")"); err != nil {
+			return nil, goRegexError(err)
+		}
 		if !t.lazy {
 			r.after.Longest()
 		}
@@ -143,6 +149,7 @@ type reTranslator struct {
 	alternation bool
 	looksBack   bool
 	depth       int
+	repeats     int // sum of the bounds, which multiply what stands before them
 }
 
 func (t *reTranslator) flags() string {
@@ -338,6 +345,7 @@ func (t *reTranslator) bound() error {
 		return regexError("invalid repetition count(s)")
 	}
 	t.atom = false
+	t.repeats += n * 4
 	lazy := strings.HasPrefix(t.in, "?")
 	if lazy {
 		q += t.take(1)
@@ -393,7 +401,7 @@ func (t *reTranslator) open() error {
 // orders them longest first: a POSIX matcher prefers the longest, Go's the
 // first. It returns how much of s it read, up to the closing parenthesis.
 func literalAlternatives(s string) ([]string, int) {
-	body, _, ok := strings.Cut(s, ")")
+	body, _, ok := strings.Cut(s[:min(len(s), 256)], ")")
 	if !ok || !strings.Contains(body, "|") || strings.ContainsAny(body, `\[]({}*+?.^$# `+"\t\n") {
 		return nil, 0
 	}

@@ -274,7 +274,6 @@ type (
 	bindMap    = map[string]func(args []datum.Type, ret datum.Type) (Eval, error)
 	setMap     = map[string]SetEval
 	bindSetMap = map[string]func(args []datum.Type) (SetEval, []Column, error)
-	stateMap   = map[string]func(args []datum.Type) AggState
 )
 
 // link finds f's implementation by name. A function without one is bound to the

@@ -354,13 +354,16 @@ func chr(_ *Ctx, a []datum.Datum) (datum.Datum, error) {
 	return datum.Str(string(rune(n))), nil
 }
 
-func concatText(_ *Ctx, a []datum.Datum) (datum.Datum, error) {
+func concatText(c *Ctx, a []datum.Datum) (datum.Datum, error) {
 	l, r := a[0], a[1]
 	if len(l.Str()) == 0 {
 		return r, nil
 	}
 	if len(r.Str()) == 0 {
 		return l, nil
+	}
+	if err := spendBytes(c, int64(len(l.Str())+len(r.Str()))); err != nil {
+		return datum.Null, err
 	}
 	return datum.Str(l.Str() + r.Str()), nil
 }

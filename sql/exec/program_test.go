@@ -118,7 +118,8 @@ func everything(tab *catalog.Table) *plan.Plan {
 
 func idScan2(tab *catalog.Table, first int) *plan.Scan { return scanAll(tab, first) }
 
-// One program run by eight goroutines gives each the same rows.
+// One program run by eight goroutines gives each the same rows for the same
+// steps and reads, whatever the iterators it gets were used for before.
 func TestConcurrentRuns(t *testing.T) {
 	d := newDB(t)
 	tab := people()
@@ -129,19 +130,27 @@ func TestConcurrentRuns(t *testing.T) {
 	d.load(tab, rows...)
 	prog := compile(t, everything(tab))
 	types := []datum.Type{tInt, tText, tInt, tInts, tBig}
-	first, err := rowsOf(prog, d.env(), nil)
+	cost := func(e *Env) string {
+		reads := 0
+		for _, r := range e.Txn.Footprint().Reads {
+			reads += len(r.Start) + len(r.End)
+		}
+		return fmt.Sprintf("%d steps left, %d bytes read, %d bytes of footprint", e.Ctx.Budget.Left, e.Txn.ReadBytes(), reads)
+	}
+	e := benchEnv(d)
+	first, err := rowsOf(prog, e, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := format(types, first)
+	want, wantCost := format(types, first), cost(e)
 	var envs []*Env
 	for range 8 {
-		envs = append(envs, d.env())
+		envs = append(envs, benchEnv(d))
 	}
 	var wg sync.WaitGroup
 	for _, e := range envs {
 		wg.Go(func() {
-			for range 20 {
+			for again := range 20 {
 				got, err := rowsOf(prog, e, nil)
 				if err != nil {
 					t.Error(err)
@@ -150,6 +159,9 @@ func TestConcurrentRuns(t *testing.T) {
 				if s := format(types, got); s != want {
 					t.Errorf("got %s\nexpected %s", s, want)
 					return
+				}
+				if c := cost(e); again == 0 && c != wantCost {
+					t.Errorf("%s, expected %s", c, wantCost)
 				}
 			}
 		})

@@ -1,6 +1,8 @@
 package pgcatalog
 
 import (
+	"strings"
+
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
 )
@@ -105,10 +107,10 @@ func (env *Env) namespace(schema string) datum.OID {
 }
 
 // ownerOID numbers the users by their position; the system's own objects belong
-// to the superuser.
+// to the superuser. Owners are recorded as organization/user.
 func (env *Env) ownerOID(name string) datum.OID {
 	for i, u := range env.Users {
-		if u == name {
+		if u == name || strings.HasSuffix(name, "/"+u) {
 			return datum.OID(20000 + i)
 		}
 	}

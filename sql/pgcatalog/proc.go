@@ -131,6 +131,9 @@ func types(_ *Env, next func() *row, emit func() error) error {
 	return nil
 }
 
+// codecOIDs are the functions behind the external forms of arrays.
+var codecOIDs = map[string]datum.OID{"array_in": 750, "array_out": 751, "array_recv": 2400, "array_send": 2401}
+
 // procOID is the OID of an input or output function of a type: those of arrays
 // are shared, and drivers tell arrays by them.
 func procOID(d *datum.Desc, what string) datum.Datum {
@@ -138,8 +141,7 @@ func procOID(d *datum.Desc, what string) datum.Datum {
 	if d.IsArray() {
 		name = "array_" + what
 	}
-	fixed := map[string]datum.OID{"array_in": 750, "array_out": 751, "array_recv": 2400, "array_send": 2401}
-	if oid, ok := fixed[name]; ok {
+	if oid, ok := codecOIDs[name]; ok {
 		return datum.Int(int64(oid))
 	}
 	for _, f := range builtin.LookupFuncs(name) {

@@ -6,7 +6,9 @@ import (
 	"github.com/tallystick/tallystick/sql/builtin"
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
+	"github.com/tallystick/tallystick/sql/parse"
 	"github.com/tallystick/tallystick/sql/pgerr"
+	"github.com/tallystick/tallystick/sql/plan"
 )
 
 // RegOID finds the object that the text of a reg* value names.
@@ -27,10 +29,7 @@ func (env *Env) RegOID(t *datum.Desc, text string, path []string) (datum.OID, er
 		if d, ok := builtin.TypeByName(strings.ToLower(strings.TrimSpace(text))); ok {
 			return d.OID, nil
 		}
-		if d, ok := builtin.TypeByName(name); ok {
-			return d.OID, nil
-		}
-		return 0, pgerr.New(pgerr.UndefinedObject, "type \"%s\" does not exist", text)
+		return typeOID(text)
 	case datum.RegNamespace:
 		if s, ok := env.Catalog.Schema(name); ok {
 			return s.OID, nil
@@ -47,6 +46,20 @@ func (env *Env) RegOID(t *datum.Desc, text string, path []string) (datum.OID, er
 		return env.procNamed(text, schemas, name)
 	}
 	return 0, pgerr.NotBuilt("input of type %s is not supported", datum.FormatType(datum.T(t)))
+}
+
+// typeOID reads a type as SQL writes it: int, varchar(3), integer[].
+func typeOID(text string) (datum.OID, error) {
+	none := pgerr.New(pgerr.UndefinedObject, "type \"%s\" does not exist", text)
+	node, err := parse.Expression("NULL::" + text)
+	if err != nil || node.GetTypeCast() == nil {
+		return 0, none
+	}
+	t, err := plan.ResolveType(node.GetTypeCast().TypeName)
+	if err != nil {
+		return 0, none
+	}
+	return t.OID, nil
 }
 
 func (env *Env) classOID(text string, schemas []string, name string) (datum.OID, error) {
@@ -79,6 +92,9 @@ func (env *Env) procNamed(text string, schemas []string, name string) (datum.OID
 	var found []datum.OID
 	for _, schema := range schemas {
 		if schema == catalog.PgCatalog {
+			if oid, ok := codecOIDs[name]; ok {
+				found = append(found, oid)
+			}
 			for _, f := range builtin.LookupFuncs(name) {
 				found = append(found, f.OID)
 			}

@@ -300,6 +300,11 @@ func (env *Env) RegName(t *datum.Desc, oid datum.OID, path []string) string {
 
 func (env *Env) procName(oid datum.OID, signature bool) string {
 	name, args := "", ""
+	for codec, id := range codecOIDs {
+		if id == oid {
+			return codec
+		}
+	}
 	if f, ok := env.Catalog.FuncByOID(oid); ok {
 		name, args = datum.QuoteIdent(f.Name), f.Signature()
 	} else if f := builtin.FuncByOID(oid); f != nil {

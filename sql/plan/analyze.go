@@ -414,6 +414,9 @@ func (p *planner) subscript(e Expr, subs []*pg.Node, s *scope, clause string, lo
 	if t.Desc == datum.JSONB {
 		return p.jsonSubscript(e, subs, s, clause, loc)
 	}
+	if t.Desc == datum.Name && len(subs) == 1 && !subs[0].GetAIndices().IsSlice {
+		return p.nameSubscript(e, subs[0].GetAIndices().Uidx, s, clause, loc)
+	}
 	if t.Elem == nil {
 		return nil, p.errAt(loc, pgerr.DatatypeMismatch, "cannot subscript type %s because it does not support subscripting", datum.FormatType(t))
 	}
@@ -455,6 +458,28 @@ func (p *planner) subscript(e Expr, subs []*pg.Node, s *scope, clause string, lo
 		out.typ = t
 	}
 	return out, nil
+}
+
+// nameSubscript takes a byte of a name, counted from 0: to PostgreSQL a name is
+// an array of "char".
+func (p *planner) nameSubscript(e Expr, index *pg.Node, s *scope, clause string, loc int32) (Expr, error) {
+	at, err := p.expr(index, s, clause)
+	if err != nil {
+		return nil, err
+	}
+	if at, err = p.coerce(at, datum.T(datum.Int4), builtin.Assignment, location(index)); err != nil {
+		return nil, err
+	}
+	if at, err = p.operator("+", at, NewConst(datum.T(datum.Int4), datum.Int(1)), loc); err != nil {
+		return nil, err
+	}
+	if e, err = p.coerce(e, datum.T(datum.Text), builtin.Implicit, loc); err != nil {
+		return nil, err
+	}
+	if e, err = p.builtinCall("substr", []Expr{e, at, NewConst(datum.T(datum.Int4), datum.Int(1))}, loc); err != nil {
+		return nil, err
+	}
+	return p.coerce(e, datum.T(datum.Char), builtin.Explicit, loc)
 }
 
 func (p *planner) jsonSubscript(e Expr, subs []*pg.Node, s *scope, clause string, loc int32) (Expr, error) {

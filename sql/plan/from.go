@@ -249,11 +249,11 @@ func (p *planner) viewItem(t *catalog.Table, v *pg.RangeVar, s *scope) (item, er
 	if err != nil {
 		return item{}, err
 	}
-	script, skip, path := p.script, p.skip, p.opts.SearchPath
-	p.script, p.skip = "", 0
-	inner := &scope{}
-	q, err := p.selectStmt(st.Node.GetSelectStmt(), inner)
-	p.script, p.skip, p.opts.SearchPath = script, skip, path
+	var q *query
+	err = p.inStored(func() error {
+		q, err = p.selectStmt(st.Node.GetSelectStmt(), &scope{})
+		return err
+	})
 	if err != nil {
 		return item{}, err
 	}
@@ -388,11 +388,18 @@ func (p *planner) functionScan(fn *pg.Node, s *scope) (string, *FuncScan, []colu
 		name := figureName(fn)
 		return name, &FuncScan{Value: e, Slots: []int{slot}}, []column{{name: name, typ: e.Type(), slot: slot}}, nil
 	}
+	name := funcName(call)
+	if parts, _ := nameParts(call.Funcname); name == "unnest" && len(call.Args) > 1 && (len(parts) == 1 || parts[0] == catalog.PgCatalog) {
+		scan, cols, err := p.unnestTogether(call, s)
+		if err != nil {
+			return "", nil, nil, err
+		}
+		return name, scan, p.fillScan(scan, cols), nil
+	}
 	c, err := p.resolveCall(call, s, "functions in FROM")
 	if err != nil {
 		return "", nil, nil, err
 	}
-	name := funcName(call)
 	if c.builtin != nil && c.builtin.Kind != builtin.Scalar {
 		return "", nil, nil, p.errAt(call.Location, pgerr.GroupingError, "aggregate functions are not allowed in functions in FROM")
 	}
@@ -400,11 +407,16 @@ func (p *planner) functionScan(fn *pg.Node, s *scope) (string, *FuncScan, []colu
 	if err != nil {
 		return "", nil, nil, err
 	}
+	return name, scan, p.fillScan(scan, cols), nil
+}
+
+// fillScan gives every column of a function scan its slot.
+func (p *planner) fillScan(scan *FuncScan, cols []column) []column {
 	for i := range cols {
 		cols[i].slot = p.newSlot()
 		scan.Slots = append(scan.Slots, cols[i].slot)
 	}
-	return name, scan, cols, nil
+	return cols
 }
 
 // bindScan decides how a resolved function is read as rows.

@@ -202,8 +202,14 @@ func (p *planner) candidates(parts []string, loc int32) ([]callee, error) {
 			addUser(schema)
 		}
 	case 2:
-		if parts[0] == catalog.PgCatalog {
+		switch parts[0] {
+		case catalog.PgCatalog:
 			addBuiltins()
+			return list, nil
+		case catalog.Information:
+			if f := informationFuncs[name]; f != nil {
+				list = append(list, callee{builtin: f})
+			}
 			return list, nil
 		}
 		if p.opts.Catalog == nil {
@@ -381,14 +387,35 @@ func (p *planner) setInList(n *pg.FuncCall, c *callee, s *scope) (Expr, error) {
 		if err != nil {
 			return nil, p.locate(err, n.Location)
 		}
-		if len(cols) != 1 {
-			return nil, p.at(pgerr.NotBuilt("set-returning function %s with several columns is not supported in a select list", c.builtin.Name), n.Location).
-				WithHint("Write it in FROM.")
-		}
 		item.Set, typ = set, cols[0].Type
+		if len(cols) > 1 {
+			item.Set, typ = asRecords(set, cols)
+		}
 	}
 	*s.sets = append(*s.sets, item)
 	return NewSlot(typ, item.Out, funcName(n)), nil
+}
+
+// asRecords makes one record of every row of a function with several columns.
+func asRecords(set builtin.SetEval, cols []builtin.Column) (builtin.SetEval, datum.Type) {
+	fields := make([]datum.Field, len(cols))
+	types := make([]datum.Type, len(cols))
+	for i, c := range cols {
+		fields[i], types[i] = datum.Field{Name: c.Name, Type: c.Type}, c.Type
+	}
+	records := func(c *builtin.Ctx, args []datum.Datum, emit func([]datum.Datum) error) error {
+		one := make([]datum.Datum, 1)
+		return set(c, args, func(row []datum.Datum) error {
+			one[0] = datum.MakeRecord(types, row)
+			return emit(one)
+		})
+	}
+	return records, recordOf(fields)
+}
+
+// recordOf is the type of a row whose fields are known in this statement.
+func recordOf(fields []datum.Field) datum.Type {
+	return datum.T(datum.NewComposite(datum.Record.OID, datum.Record.Name, fields))
 }
 
 func exprTypes(list []Expr) []datum.Type {

@@ -414,7 +414,10 @@ func (p *planner) delivers(r *rel, pt *path, keys []SortKey) bool {
 			k++
 		}
 		if k >= len(pt.index.Keys) {
-			return pt.index.Unique && pt.index.Primary
+			if !pt.index.Primary {
+				return false
+			}
+			break // the primary key decides: further keys cannot matter
 		}
 		key := pt.index.Keys[k]
 		if key.Column != col {

@@ -31,6 +31,9 @@ type planner struct {
 	// their own.
 	script string
 	skip   int
+	// stored counts how deep we are in texts of the catalog (defaults, checks,
+	// views): variables of the statement mean nothing there.
+	stored int
 }
 
 // maxDepth bounds the nesting of expressions and subqueries.
@@ -250,4 +253,17 @@ func (q *query) out() []int {
 		out[i] = c.slot
 	}
 	return out
+}
+
+// inStored runs f on a text of the catalog: it has no positions in what the
+// user wrote, and no variables.
+func (p *planner) inStored(f func() error) error {
+	script, skip := p.script, p.skip
+	p.script, p.skip = "", 0
+	p.stored++
+	defer func() {
+		p.script, p.skip = script, skip
+		p.stored--
+	}()
+	return f()
 }

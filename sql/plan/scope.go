@@ -86,7 +86,7 @@ func (p *planner) columnRef(ref *pg.ColumnRef, s *scope) (Expr, error) {
 }
 
 func (p *planner) variable(parts []string) (Expr, error) {
-	if p.opts.Variable == nil {
+	if p.opts.Variable == nil || p.stored > 0 {
 		return nil, nil
 	}
 	return p.opts.Variable(parts)
@@ -271,10 +271,14 @@ func (p *planner) rowOf(r *rel) Expr {
 	if r.fscan != nil && len(r.cols) == 1 {
 		return p.useColumn(r, 0)
 	}
-	row := &Row{typed: typed{datum.T(datum.Record)}}
+	row := &Row{}
+	var fields []datum.Field
 	for i := range r.cols {
-		row.Args = append(row.Args, p.useColumn(r, i))
+		e := p.useColumn(r, i)
+		row.Args = append(row.Args, e)
+		fields = append(fields, datum.Field{Name: r.cols[i].name, Type: e.Type()})
 	}
+	row.typ = recordOf(fields)
 	return row
 }
 

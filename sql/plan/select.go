@@ -123,6 +123,14 @@ func (p *planner) targets(list []*pg.Node, s *scope) ([]target, error) {
 				continue
 			}
 		}
+		if ind := rt.Val.GetAIndirection(); ind != nil && ind.Indirection[len(ind.Indirection)-1].GetAStar() != nil {
+			more, err := p.fieldTargets(ind, s)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, more...)
+			continue
+		}
 		e, err := p.expr(rt.Val, s, "SELECT")
 		if err != nil {
 			return nil, err
@@ -134,6 +142,31 @@ func (p *planner) targets(list []*pg.Node, s *scope) ([]target, error) {
 		t := target{expr: e, col: column{name: name, typ: e.Type()}, node: rt.Val}
 		t.col.table, t.col.attr = p.origin(e)
 		out = append(out, t)
+	}
+	return out, nil
+}
+
+// fieldTargets expands (composite).* into its fields.
+func (p *planner) fieldTargets(ind *pg.A_Indirection, s *scope) ([]target, error) {
+	arg := ind.Arg
+	if n := len(ind.Indirection) - 1; n > 0 {
+		arg = &pg.Node{Node: &pg.Node_AIndirection{AIndirection: &pg.A_Indirection{Arg: ind.Arg, Indirection: ind.Indirection[:n]}}}
+	}
+	e, err := p.expr(arg, s, "SELECT")
+	if err != nil {
+		return nil, err
+	}
+	t := e.Type()
+	if len(t.Fields) == 0 {
+		return nil, p.errAt(location(arg), pgerr.WrongObjectType, "type %s is not composite", datum.FormatType(t))
+	}
+	var out []target
+	for i, f := range t.Fields {
+		var x Expr = &Field{typed{f.Type}, e, i}
+		if row, ok := e.(*Row); ok {
+			x = row.Args[i]
+		}
+		out = append(out, target{expr: x, col: column{name: f.Name, typ: f.Type}, node: arg})
 	}
 	return out, nil
 }

@@ -125,8 +125,10 @@ func (p *planner) storedExpr(text string, s *scope) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	script, skip := p.script, p.skip
-	p.script, p.skip = "", 0 // no positions: the user did not write it
-	defer func() { p.script, p.skip = script, skip }()
-	return p.expr(node, s, "an expression")
+	var e Expr
+	err = p.inStored(func() error {
+		e, err = p.expr(node, s, "an expression")
+		return err
+	})
+	return e, err
 }

@@ -105,3 +105,5 @@ select a from w where c = 100::smallint;
 select a from w where b < 9999999999 order by b;
 select a from w where a in (1::bigint, 2, 99999999999) order by a;
 select x.a, y.b from w x join w y on y.c = x.b * 10 order by x.a;
+select a, b from w order by a desc, b;
+select a from w order by a desc, c desc limit 2;

@@ -11,6 +11,9 @@ import (
 // ServerVersion is what clients are told; PostgreSQL 15 is the reference.
 const ServerVersion = "15.0"
 
+// Version is what version() answers: clients read the number after "PostgreSQL".
+const Version = "PostgreSQL " + ServerVersion + " (Tallystick)"
+
 // Database is the name of the one database.
 const Database = "tallystick"
 

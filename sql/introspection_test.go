@@ -13,7 +13,9 @@ import (
 
 // The files in testdata/introspection hold what psql, drivers and tools ask
 // the catalogs, word for word; {{r:emp}} stands for the OID of a relation and
-// {{f:add_emp}} for that of a function, in questions and in answers.
+// {{f:add_emp}} for that of a function, in questions and in answers. Arguments
+// of prepared statements stand in their places. No question may fail; "query"
+// shows its rows, "columns" only their shape.
 
 func TestIntrospection(t *testing.T) {
 	datadriven.Walk(t, filepath.Join("testdata", "introspection"), func(t *testing.T, path string) {
@@ -24,13 +26,16 @@ func TestIntrospection(t *testing.T) {
 			case "setup":
 				db.mustScript(d.Input)
 				return ""
-			case "query":
+			case "query", "columns":
 				if names == nil {
 					names = db.oidNames()
 				}
 				a := db.answer(db.withOIDs(strings.TrimSuffix(d.Input, ";")))
 				if a.code != "" && !d.HasArg("error") {
 					t.Errorf("%s: %s\n%s", d.Pos, a.failure, d.Input)
+				}
+				if d.Cmd == "columns" { // too many rows to read, or of other packages
+					a.rows = nil
 				}
 				return names.Replace(a.String())
 			}

@@ -258,7 +258,7 @@ func (s *Session) sessionInfo() *builtin.SessionInfo {
 		*i = builtin.SessionInfo{
 			User: s.opts.User, SessionUser: s.opts.User, Database: Database, PID: s.opts.PID,
 			Clock: s.engine.now, Setting: s.settings.get, SetSetting: s.setSetting,
-			ServerVersion: ServerVersion, ClientAddr: s.opts.ClientAddr, StartTime: s.engine.opts.StartTime,
+			ServerVersion: Version, ClientAddr: s.opts.ClientAddr, StartTime: s.engine.opts.StartTime,
 		}
 	}
 	i.SearchPath = s.settings.searchPath()

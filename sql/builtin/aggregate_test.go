@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -154,14 +153,7 @@ end $$;
 		fmt.Fprintf(&script, "select pg_temp.ev(%s);\n", QuoteLiteral(fmt.Sprintf("select %s(%s) as x from (values %s) v(%s)%s",
 			name, arg, strings.Join(values, ", "), strings.Join(names, ", "), where)))
 	}
-	args := append(strings.Fields(*psql), "-XAtq")
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Stdin, cmd.Stderr = &script, os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	answers := strings.Split(strings.TrimSpace(string(out)), "\n")
+	answers := runPSQL(t, &script)
 	for i, line := range lines {
 		if line[0] != '#' {
 			lines[i], answers = line+"\t"+answers[0], answers[1:]

@@ -1,6 +1,9 @@
 package builtin
 
 import (
+	"bytes"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -8,13 +11,17 @@ import (
 	"github.com/tallystick/tallystick/sql/pgerr"
 )
 
+var coerceTypes = strings.Fields(`int2 int4 int8 numeric float4 float8 oid regclass text varchar bpchar name char bytea
+	bool date time timestamp timestamptz interval uuid json jsonb int4[] text[] numeric[] int2vector oidvector`)
+
 // TestCoerce compares casts and common types with PostgreSQL's, for all pairs
 // of the types in testdata/coerce.txt, whose header says how to read it.
 func TestCoerce(t *testing.T) {
-	b := facts(t, "coerce.txt")
-	types := typeList(strings.Fields(`int2 int4 int8 numeric float4 float8 oid regclass text varchar bpchar name char bytea
-		bool date time timestamp timestamptz interval uuid json jsonb int4[] text[] numeric[] int2vector oidvector`))
-	for _, line := range b {
+	if *psql != "" {
+		rewriteCoerce(t, "testdata/coerce.txt")
+	}
+	types := typeList(coerceTypes)
+	for _, line := range facts(t, "coerce.txt") {
 		head, want, _ := strings.Cut(line, ": ")
 		f := strings.Fields(head)
 		if f[0] == "common" {
@@ -128,5 +135,50 @@ func TestEnums(t *testing.T) {
 	}
 	if got := string(ret.Append(nil, d, c.Format)); got != "{sad,ok}" {
 		t.Errorf("enum_range: %s", got)
+	}
+}
+
+// rewriteCoerce asks PostgreSQL: by calling a function of the target type
+// (implicit), by inserting (assignment) and by casting (explicit).
+func rewriteCoerce(t *testing.T, file string) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var script bytes.Buffer
+	script.WriteString(`set client_min_messages = error;
+create function pg_temp.try(e text) returns bool language plpgsql as $$
+begin execute e; return true;
+exception when undefined_function or datatype_mismatch or cannot_coerce then return false; end $$;
+create function pg_temp.common(e text) returns text language plpgsql as $$
+declare r text; begin execute e into r; return r;
+exception when others then return '!' || sqlstate || ' ' || sqlerrm; end $$;
+`)
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	for _, line := range lines {
+		f := strings.Fields(strings.TrimSuffix(strings.SplitN(line, ": ", 2)[0], ":"))
+		switch f[0] {
+		case "common":
+			fmt.Fprintf(&script, "select pg_temp.common('select pg_typeof(coalesce(%s, %s))');\n", sqlNull(f[1]), sqlNull(f[2]))
+		case "cast":
+			dst := sqlType(f[1])
+			fmt.Fprintf(&script, "create function pg_temp.f(%s) returns int language sql as 'select 1'; create temp table tt(x %s);\nselect concat_ws(' '", dst, dst)
+			for _, src := range coerceTypes {
+				null := sqlNull(src)
+				fmt.Fprintf(&script, ", case when pg_temp.try('select pg_temp.f(%s)') then 'i' when pg_temp.try('insert into tt select %s') then 'a' when pg_temp.try('select %s::%s') then 'e' else '.' end",
+					null, null, null, dst)
+			}
+			fmt.Fprintf(&script, ");\ndrop function pg_temp.f(%s); drop table tt;\n", dst)
+		}
+	}
+	answers := runPSQL(t, &script)
+	for i, line := range lines {
+		if line[0] != '#' {
+			head, _, _ := strings.Cut(line, ": ")
+			lines[i], answers = head+": "+answers[0], answers[1:]
+		}
+	}
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -74,6 +74,8 @@ type SessionInfo struct {
 	ServerVersion string // what version() answers
 	ClientAddr    string // "" for a local socket
 	StartTime     int64  // pg_postmaster_start_time()
+	// TxID is what txid_current() answers; 0 where local transactions have none.
+	TxID int64
 	// Notify queues a notification, Channels lists what the session listens to;
 	// nil where there is no LISTEN.
 	Notify   func(channel, payload string) error

@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"bufio"
 	"bytes"
 	"flag"
 	"fmt"
@@ -140,26 +139,28 @@ end $$;
 			fmt.Fprintf(&script, "select pg_temp.ev(%s);\n", QuoteLiteral(expr))
 		}
 	}
-	args := append(strings.Fields(*psql), "-XAtq")
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Stdin, cmd.Stderr = &script, os.Stderr
-	answers, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	scan := bufio.NewScanner(bytes.NewReader(answers))
-	scan.Buffer(nil, 1<<20)
+	answers := runPSQL(t, &script)
 	for i, expr := range out {
 		if expr != "" && expr[0] != '#' {
-			if !scan.Scan() {
-				t.Fatal("too few answers")
-			}
-			out[i] = expr + "\t" + scan.Text()
+			out[i], answers = expr+"\t"+answers[0], answers[1:]
 		}
 	}
 	if err := os.WriteFile(file, []byte(strings.Join(out, "\n")+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// runPSQL runs a script and returns the lines that it writes.
+func runPSQL(t *testing.T, script *bytes.Buffer) []string {
+	t.Helper()
+	args := append(strings.Fields(*psql), "-XAtq")
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdin, cmd.Stderr = script, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
 // value is the result of an expression: one row, or those of a set.

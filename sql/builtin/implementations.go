@@ -8,7 +8,7 @@ var (
 		datetimeEvals, crossComparisons(), clockEvals, chainEvals, systemEvals, catalogEvals(), sizeEvals,
 		transcendentalEvals, numFormatEvals, dateFormatEvals, inetEvals,
 	}
-	binds    = []bindMap{textBinds, quoteBinds, arrayBinds, jsonMakeBinds, systemBinds, catalogBinds(), enumBinds}
+	binds    = []bindMap{textBinds, quoteBinds, arrayBinds, jsonMakeBinds, populateBinds, systemBinds, catalogBinds(), enumBinds}
 	sets     = []setMap{regexSets, arrayTextSets, seriesSets, jsonSets, jsonbSets, systemSets}
-	bindSets = []bindSetMap{seriesBindSets, jsonMakeBindSets}
+	bindSets = []bindSetMap{seriesBindSets, populateBindSets}
 )

@@ -81,13 +81,16 @@ func FuzzRegex(f *testing.F) {
 			return
 		}
 		last := -1
-		r.each(text, 0, func(m []int) bool {
+		err = r.each(&Ctx{}, text, 0, func(m []int) bool {
 			if m[0] < last || m[1] < m[0] || m[1] > len(text) || !utf8.ValidString(text[m[0]:m[1]]) {
 				t.Fatalf("%q in %q: match %v after %d", pattern, text, m, last)
 			}
 			last = m[1]
 			return true
 		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	})
 }
 

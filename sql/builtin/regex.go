@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -53,21 +54,27 @@ func shift(m []int, by int) []int {
 }
 
 // each calls f for the matches from byte offset at on, until it returns false.
-// An empty match may stand directly behind another match, as in PostgreSQL.
-func (r *regex) each(s string, at int, f func(m []int) bool) {
+// An empty match may stand directly behind another match, as in PostgreSQL. A
+// search may read to the end of the text though its match is short, so every
+// one is charged for.
+func (r *regex) each(c *Ctx, s string, at int, f func(m []int) bool) error {
 	for at <= len(s) {
+		if err := c.Budget.Spend(1 + int64(len(s)-at)*r.weight/256); err != nil {
+			return err
+		}
 		m := r.search(s, at)
 		if m == nil || !f(m) {
-			return
+			return nil
 		}
 		if at = m[1]; m[1] == m[0] {
 			if at == len(s) {
-				return
+				return nil
 			}
 			_, n := utf8.DecodeRuneInString(s[at:])
 			at += n
 		}
 	}
+	return nil
 }
 
 // regexCharged compiles, and charges for compiling and for one pass over text.
@@ -182,12 +189,12 @@ func regexpMatches(c *Ctx, a []datum.Datum, emit func([]datum.Datum) error) erro
 		return err
 	}
 	row := make([]datum.Datum, 1)
-	r.each(s, 0, func(m []int) bool {
+	budgetErr := r.each(c, s, 0, func(m []int) bool {
 		row[0] = groupsOf(r, s, m)
 		err = emit(row)
 		return err == nil && global
 	})
-	return err
+	return cmp.Or(err, budgetErr)
 }
 
 // substringRegex is substring(text from pattern): the first group, or the match.
@@ -307,10 +314,7 @@ func replaceMatches(c *Ctx, r *regex, s, by string, at int, nth int64, global bo
 	done := 0
 	count := int64(0)
 	var err error
-	r.each(s, at, func(m []int) bool {
-		if err = c.Budget.Spend(1); err != nil {
-			return false
-		}
+	budgetErr := r.each(c, s, at, func(m []int) bool {
 		if count++; !global && count < nth {
 			return true
 		}
@@ -322,7 +326,7 @@ func replaceMatches(c *Ctx, r *regex, s, by string, at int, nth int64, global bo
 		}
 		return global && err == nil
 	})
-	if err != nil {
+	if err := cmp.Or(err, budgetErr); err != nil {
 		return datum.Null, err
 	}
 	if err := spendBytes(c, int64(len(out))); err != nil {
@@ -362,17 +366,17 @@ func appendReplacement(dst []byte, by, s string, m []int) []byte {
 
 // split calls f with the pieces between matches; an empty match at the ends or
 // directly behind another match separates nothing.
-func (r *regex) split(s string, f func(piece string) error) error {
+func (r *regex) split(c *Ctx, s string, f func(piece string) error) error {
 	end := 0
 	var err error
-	r.each(s, 0, func(m []int) bool {
+	budgetErr := r.each(c, s, 0, func(m []int) bool {
 		if m[0] < len(s) && m[1] > end {
 			err = f(s[end:m[0]])
 			end = m[1]
 		}
 		return err == nil
 	})
-	if err != nil {
+	if err := cmp.Or(err, budgetErr); err != nil {
 		return err
 	}
 	return f(s[end:])
@@ -392,7 +396,7 @@ func regexpSplitToArray(c *Ctx, a []datum.Datum) (datum.Datum, error) {
 		return datum.Null, err
 	}
 	var vals []datum.Datum
-	err = r.split(a[0].Str(), func(p string) error {
+	err = r.split(c, a[0].Str(), func(p string) error {
 		vals = append(vals, datum.Str(p))
 		return nil
 	})
@@ -408,7 +412,7 @@ func regexpSplitToTable(c *Ctx, a []datum.Datum, emit func([]datum.Datum) error)
 		return err
 	}
 	row := make([]datum.Datum, 1)
-	return r.split(a[0].Str(), func(p string) error {
+	return r.split(c, a[0].Str(), func(p string) error {
 		row[0] = datum.Str(p)
 		return emit(row)
 	})
@@ -429,19 +433,19 @@ func regexpCount(c *Ctx, a []datum.Datum) (datum.Datum, error) {
 		return datum.Null, err
 	}
 	n := int64(0)
-	r.each(s, at, func([]int) bool { n++; return true })
-	return datum.Int(n), nil
+	err = r.each(c, s, at, func([]int) bool { n++; return true })
+	return datum.Int(n), err
 }
 
 // nthMatch finds match number n; group 0 is the whole of it.
-func nthMatch(r *regex, s string, at int, n int64) (found []int) {
-	r.each(s, at, func(m []int) bool {
+func nthMatch(c *Ctx, r *regex, s string, at int, n int64) (found []int, err error) {
+	err = r.each(c, s, at, func(m []int) bool {
 		if n--; n == 0 {
 			found = m
 		}
 		return n > 0
 	})
-	return found
+	return found, err
 }
 
 func regexpInstr(c *Ctx, a []datum.Datum) (datum.Datum, error) {
@@ -472,7 +476,10 @@ func regexpInstr(c *Ctx, a []datum.Datum) (datum.Datum, error) {
 	if err != nil {
 		return datum.Null, err
 	}
-	m := nthMatch(r, s, at, n)
+	m, err := nthMatch(c, r, s, at, n)
+	if err != nil {
+		return datum.Null, err
+	}
 	if m == nil || group > int64(r.groups) || m[2*group+end] < 0 {
 		return datum.Int(0), nil
 	}
@@ -501,7 +508,10 @@ func regexpSubstr(c *Ctx, a []datum.Datum) (datum.Datum, error) {
 	if err != nil {
 		return datum.Null, err
 	}
-	m := nthMatch(r, s, at, n)
+	m, err := nthMatch(c, r, s, at, n)
+	if err != nil {
+		return datum.Null, err
+	}
 	if m == nil || group > int64(r.groups) {
 		return datum.Null, nil
 	}

@@ -292,7 +292,16 @@ var systemEvals = evalMap{
 		}
 		return datum.Inet.Parse(s.ClientAddr, -1, &datum.ContractFormat)
 	}),
-	"drandom": random, "gen_random_uuid": randomUUID, "pg_notify": pgNotify,
+	"pg_current_xact_id": sessionEval("txid_current()", func(s *SessionInfo) (datum.Datum, error) {
+		if s.TxID == 0 {
+			return datum.Null, pgerr.NotBuilt("local transactions have no number")
+		}
+		return datum.Int(s.TxID), nil
+	}),
+	// There are no temporary schemas.
+	"pg_my_temp_schema":       sessionEval("pg_my_temp_schema()", func(*SessionInfo) (datum.Datum, error) { return datum.Int(0), nil }),
+	"pg_is_other_temp_schema": func(*Ctx, []datum.Datum) (datum.Datum, error) { return datum.Bool(false), nil },
+	"drandom":                 random, "gen_random_uuid": randomUUID, "pg_notify": pgNotify,
 	"pg_is_in_recovery":       func(*Ctx, []datum.Datum) (datum.Datum, error) { return datum.Bool(false), nil },
 	"pg_advisory_unlock_all":  func(*Ctx, []datum.Datum) (datum.Datum, error) { return datum.Int(0), nil },
 	"pg_advisory_unlock_int8": advisoryUnlock, "pg_advisory_unlock_int4": advisoryUnlock,

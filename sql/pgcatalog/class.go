@@ -337,8 +337,9 @@ type constraint struct {
 // eachConstraint calls f for all constraints, by table.
 func eachConstraint(env *Env, f func(*constraint) error) error {
 	for _, t := range env.Catalog.Tables() {
-		for _, c := range tableConstraints(t) {
-			if err := f(&c); err != nil {
+		list := tableConstraints(t)
+		for i := range list {
+			if err := f(&list[i]); err != nil {
 				return err
 			}
 		}
@@ -364,7 +365,7 @@ func tableConstraints(t *catalog.Table) []constraint {
 	}
 	for i := range t.Checks {
 		k := &t.Checks[i]
-		out = append(out, constraint{oid: k.OID, name: k.Name, kind: 'c', table: t, check: k})
+		out = append(out, constraint{oid: k.OID, name: k.Name, kind: 'c', table: t, check: k, columns: checkedColumns(t, k.Expr)})
 	}
 	for i := range t.ForeignKeys {
 		k := &t.ForeignKeys[i]
@@ -392,6 +393,9 @@ func constraints(env *Env, next func() *row, emit func() error) error {
 		if c.fk != nil {
 			r.char("confupdtype", c.fk.OnUpdate[0]).char("confdeltype", c.fk.OnDelete[0]).char("confmatchtype", 's')
 			r.set("confkey", positions(c.fk.RefColumns))
+			if idx := env.reliedOn(c.fk); idx != nil {
+				r.oid("conindid", idx.OID)
+			}
 			if ref, ok := env.Catalog.Table(c.fk.RefSchema, c.fk.RefTable); ok {
 				r.oid("confrelid", ref.OID)
 			}

@@ -64,22 +64,8 @@ func typeOID(text string) (datum.OID, error) {
 
 func (env *Env) classOID(text string, schemas []string, name string) (datum.OID, error) {
 	for _, schema := range schemas {
-		found := datum.OID(0)
-		_ = eachClass(env, func(c *class) error {
-			if c.schema == schema && c.name == name {
-				found = c.oid
-			}
-			return nil
-		})
-		if t, ok := env.Catalog.IndexTable(schema, name); ok && found == 0 {
-			for _, idx := range t.Indexes {
-				if idx.Name == name {
-					found = idx.OID
-				}
-			}
-		}
-		if found != 0 {
-			return found, nil
+		if oid, ok := env.lookup().names[relationName{schema, name}]; ok {
+			return oid, nil
 		}
 	}
 	return 0, pgerr.New(pgerr.UndefinedTable, "relation \"%s\" does not exist", text)

@@ -2,6 +2,7 @@ package pgcatalog
 
 import (
 	_ "embed"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,11 @@ type Env struct {
 	Settings [][2]string
 	Database string
 	User     string
+	found *lookup // made on first use
+	// kept are the rows of relations that one query reads again and again (a
+	// subquery that runs once per row); read counts how often.
+	kept map[*relation][][]datum.Datum
+	read map[*relation]int
 	// Statements are the prepared statements of the session.
 	Statements []Statement
 }
@@ -136,8 +142,17 @@ func columnType(name string) *datum.Desc {
 	panic("pgcatalog: relations.txt names unknown type " + name)
 }
 
-// rows runs the filler of the relation.
+// rows gives the rows of the relation.
 func (r *relation) rows(env any, emit func([]datum.Datum) error) error {
+	e := env.(*Env)
+	if done, err := e.replay(r, emit); done {
+		return err
+	}
+	return r.compute(e, emit)
+}
+
+// compute runs the filler of the relation.
+func (r *relation) compute(e *Env, emit func([]datum.Datum) error) error {
 	fill := fillers[r.Schema+"."+r.Name]
 	if fill == nil {
 		return nil
@@ -151,7 +166,34 @@ func (r *relation) rows(env any, emit func([]datum.Datum) error) error {
 		current.vals[last] = datum.Int(int64(r.OID))
 		return current
 	}
-	return fill(env.(*Env), next, func() error { return emit(current.vals) })
+	return fill(e, next, func() error { return emit(current.vals) })
+}
+
+// replay gives the rows of a relation that the query has read before, keeping
+// them at the second time. It tells whether it did.
+func (e *Env) replay(r *relation, emit func([]datum.Datum) error) (bool, error) {
+	if e.read == nil {
+		e.read, e.kept = map[*relation]int{}, map[*relation][][]datum.Datum{}
+	}
+	e.read[r]++
+	if e.read[r] < 2 {
+		return false, nil
+	}
+	if e.read[r] == 2 {
+		err := r.compute(e, func(row []datum.Datum) error {
+			e.kept[r] = append(e.kept[r], slices.Clone(row))
+			return nil
+		})
+		if err != nil {
+			return true, err
+		}
+	}
+	for _, row := range e.kept[r] {
+		if err := emit(row); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
 }
 
 var fillers map[string]filler
@@ -165,6 +207,7 @@ func init() {
 		"pg_catalog.pg_index":                                indexes,
 		"pg_catalog.pg_constraint":                           constraints,
 		"pg_catalog.pg_tables":                               tables,
+		"pg_catalog.pg_depend":                               dependencies,
 		"pg_catalog.pg_views":                                views,
 		"pg_catalog.pg_indexes":                              indexDefinitions,
 		"pg_catalog.pg_rewrite":                              rewrites,

@@ -62,22 +62,19 @@ func (env *Env) userByOID(oid datum.OID) string {
 
 // indexDef is pg_get_indexdef(index [, column, pretty]): pretty leaves out the
 // schema of a table that is found without it.
-func (env *Env) indexDef(oid datum.OID, args []int64, path []string) (out string, ok bool) {
-	_ = eachIndex(env, func(t *catalog.Table, idx *catalog.Index) error {
-		if idx.OID != oid {
-			return nil
+func (env *Env) indexDef(oid datum.OID, args []int64, path []string) (out string, found bool) {
+	at, ok := env.lookup().indexes[oid]
+	if !ok {
+		return "", false
+	}
+	if len(args) > 1 && args[1] > 0 {
+		if int(args[1]) <= len(at.index.Keys) {
+			out = datum.QuoteIdent(at.table.Columns[at.index.Keys[args[1]-1].Column].Name)
 		}
-		ok = true
-		if len(args) > 1 && args[1] > 0 {
-			if int(args[1]) <= len(idx.Keys) {
-				out = datum.QuoteIdent(t.Columns[idx.Keys[args[1]-1].Column].Name)
-			}
-			return nil
-		}
-		out = indexDefinition(t, idx, len(args) < 3 || args[2] == 0 || !slices.Contains(path, t.Schema))
-		return nil
-	})
-	return out, ok
+		return out, true
+	}
+	qualified := len(args) < 3 || args[2] == 0 || !slices.Contains(path, at.table.Schema)
+	return indexDefinition(at.table, at.index, qualified), true
 }
 
 // IndexDefinition is the CREATE INDEX statement of an index.
@@ -115,17 +112,15 @@ func indexDefinition(t *catalog.Table, idx *catalog.Index, qualified bool) strin
 	return b.String() + ")"
 }
 
-func (env *Env) constraintDef(oid datum.OID, pretty bool) (out string, ok bool) {
-	_ = eachConstraint(env, func(c *constraint) error {
-		if c.oid == oid {
-			out, ok = env.definition(c), true
-			if pretty && c.kind == 'c' {
-				out = "CHECK (" + c.check.Expr + ")"
-			}
-		}
-		return nil
-	})
-	return out, ok
+func (env *Env) constraintDef(oid datum.OID, pretty bool) (string, bool) {
+	c := env.lookup().constraints[oid]
+	if c == nil {
+		return "", false
+	}
+	if pretty && c.kind == 'c' {
+		return "CHECK (" + c.check.Expr + ")", true
+	}
+	return env.definition(c), true
 }
 
 // definition is a constraint as it stands in CREATE TABLE.
@@ -248,22 +243,8 @@ func (env *Env) visible(oid datum.OID, path []string) (visible, ok bool) {
 	if f, found := env.Catalog.FuncByOID(oid); found {
 		return in(f.Schema), true
 	}
-	_ = eachClass(env, func(c *class) error {
-		if c.oid == oid {
-			visible, ok = in(c.schema), true
-		}
-		return nil
-	})
-	if ok {
-		return visible, true
-	}
-	_ = eachIndex(env, func(t *catalog.Table, idx *catalog.Index) error {
-		if idx.OID == oid {
-			visible, ok = in(t.Schema), true
-		}
-		return nil
-	})
-	return visible, ok
+	rel, ok := env.lookup().relations[oid]
+	return ok && in(rel.schema), ok
 }
 
 // RegName gives the name of an object of a reg* type; RegOID finds one.
@@ -321,27 +302,13 @@ func (env *Env) procName(oid datum.OID, signature bool) string {
 	return name
 }
 
-func (env *Env) className(oid datum.OID, path []string) (out string) {
-	name := func(schema, rel string) string {
-		if v, _ := env.visible(oid, path); v {
-			return datum.QuoteIdent(rel)
-		}
-		return datum.QuoteIdent(schema) + "." + datum.QuoteIdent(rel)
+func (env *Env) className(oid datum.OID, path []string) string {
+	rel, ok := env.lookup().relations[oid]
+	if !ok {
+		return ""
 	}
-	_ = eachClass(env, func(c *class) error {
-		if c.oid == oid {
-			out = name(c.schema, c.name)
-		}
-		return nil
-	})
-	if out != "" {
-		return out
+	if v, _ := env.visible(oid, path); v {
+		return datum.QuoteIdent(rel.name)
 	}
-	_ = eachIndex(env, func(t *catalog.Table, idx *catalog.Index) error {
-		if idx.OID == oid {
-			out = name(t.Schema, idx.Name)
-		}
-		return nil
-	})
-	return out
+	return datum.QuoteIdent(rel.schema) + "." + datum.QuoteIdent(rel.name)
 }

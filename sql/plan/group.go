@@ -30,6 +30,8 @@ func (p *planner) aggregateCall(n *pg.FuncCall, c *callee, s *scope, clause stri
 	if n.AggWithinGroup {
 		return nil, p.at(pgerr.NotBuilt("ordered-set aggregates are not supported"), n.Location)
 	}
+	here := s
+	s = p.aggregateHome(c.args, s)
 	if s.group == nil || s.noAggs != "" {
 		if s.noAggs == "aggregate" {
 			return nil, p.errAt(n.Location, pgerr.GroupingError, "aggregate function calls cannot be nested")
@@ -40,6 +42,7 @@ func (p *planner) aggregateCall(n *pg.FuncCall, c *callee, s *scope, clause stri
 		}
 		return nil, p.errAt(n.Location, pgerr.GroupingError, "aggregate functions are not allowed in %s", where)
 	}
+	markCorrelated(here, s)
 	if err := p.admit(c.builtin, n.Location); err != nil {
 		return nil, err
 	}
@@ -47,7 +50,7 @@ func (p *planner) aggregateCall(n *pg.FuncCall, c *callee, s *scope, clause stri
 		return nil, p.at(pgerr.NotBuilt("aggregate %s is not supported", c.builtin), n.Location)
 	}
 	agg := Agg{Func: c.builtin, Args: c.args, Distinct: n.AggDistinct}
-	inner := s.insideAggregate(c.builtin.Name)
+	inner := here.insideAggregate(c.builtin.Name)
 	for _, o := range n.AggOrder {
 		sb := o.GetSortBy()
 		e, err := p.expr(sb.Node, inner, clause)
@@ -74,11 +77,31 @@ func (p *planner) aggregateCall(n *pg.FuncCall, c *callee, s *scope, clause stri
 	if agg.Distinct && slices.ContainsFunc(agg.Args, func(a Expr) bool { return a.Type().Hash == nil }) {
 		return nil, p.errAt(n.Location, pgerr.UndefinedFunction, "could not identify an equality operator for type %s", datum.FormatType(agg.Args[0].Type()))
 	}
-	s.absorb(inner)
+	here.absorb(inner)
 	s.group.used = true
 	agg.Out = p.newSlot()
 	s.group.aggs = append(s.group.aggs, agg)
 	return NewSlot(c.ret, agg.Out, c.builtin.Name), nil
+}
+
+// aggregateHome is the query that an aggregate belongs to: the innermost one
+// whose columns its arguments mention, its own if they mention none.
+func (p *planner) aggregateHome(args []Expr, s *scope) *scope {
+	for at := s; at != nil; at = at.parent {
+		for _, a := range args {
+			found := false
+			walk(a, func(e Expr) {
+				if sl, ok := e.(*Slot); ok {
+					r := p.owner[sl.Index]
+					found = found || r != nil && slices.Contains(at.rels, r)
+				}
+			})
+			if found {
+				return at
+			}
+		}
+	}
+	return s
 }
 
 // groupClauses analyzes GROUP BY and HAVING.

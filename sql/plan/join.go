@@ -352,8 +352,9 @@ func (p *planner) fullJoin(lnode Node, leftRels []*rel, right []item, rightConds
 		all.rels = append(all.rels, it.rels...)
 	}
 	keys := p.hashKeysOf(&all, on, leftRels)
-	if keys == nil {
-		return nil, pgerr.New(pgerr.FeatureNotSupported, "FULL JOIN is only supported with merge-joinable or hash-joinable join conditions")
+	if keys == nil { // no equality to hash by: all rows meet under one key
+		one := NewConst(datum.T(datum.Int4), datum.Int(1))
+		keys = &hashKeys{outer: []Expr{one}, inner: []Expr{one}}
 	}
 	return &HashJoin{Kind: FullJoin, Outer: lnode, Inner: rnode, OuterKeys: keys.outer, InnerKeys: keys.inner,
 		Cond: conjunction(without(on, keys.used))}, nil

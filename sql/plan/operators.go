@@ -370,6 +370,9 @@ func (p *planner) rowCompare(op string, l, r *pg.RowExpr, loc int32, s *scope, c
 		if err != nil {
 			return nil, err
 		}
+		if _, err = p.operator(op, pair[0], pair[1], loc); err != nil {
+			return nil, err
+		}
 		if _, err = p.unify(pair, "ROW", loc); err != nil {
 			return nil, err
 		}

@@ -1,0 +1,103 @@
+package system
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tallystick/tallystick/blockstore/block"
+	"github.com/tallystick/tallystick/identity"
+	"github.com/tallystick/tallystick/sql"
+	"github.com/tallystick/tallystick/sql/catalog"
+	"github.com/tallystick/tallystick/sql/datum"
+	"github.com/tallystick/tallystick/sql/exec"
+	"github.com/tallystick/tallystick/sql/pgerr"
+)
+
+// System runs the system contracts. It keeps no state and is safe for
+// concurrent use.
+type System struct {
+	engine *sql.Engine
+}
+
+// New makes the system contracts of an engine, which executes what they deploy.
+func New(engine *sql.Engine) *System { return &System{engine: engine} }
+
+// call is one call under way.
+type call struct {
+	*System
+	env    *exec.Env
+	caller identity.UserID
+	args   []datum.Datum
+}
+
+// handlers are the contracts by name.
+var handlers = map[string]func(*call) (datum.Datum, error){
+	"create_deploytx":  (*call).createDeploy,
+	"approve_deploytx": (*call).approveDeploy,
+	"reject_deploytx":  (*call).rejectDeploy,
+	"comment_deploytx": (*call).commentDeploy,
+	"submit_deploytx":  (*call).submitDeploy,
+	"create_user":      (*call).createUser,
+	"update_user":      (*call).updateUser,
+	"delete_user":      (*call).deleteUser,
+}
+
+// callSteps is what every call costs beside the rows that it touches.
+const callSteps = 10
+
+// Call runs a system contract for the user that env.Ctx.Tx names: 42501 unless
+// that is an admin. Arguments are those that f declares; a null makes the
+// result null without running anything, for all of them are strict. On an error
+// the transaction as a whole must not commit.
+func (s *System) Call(env *exec.Env, f *catalog.Func, args []datum.Datum) (datum.Datum, error) {
+	handler := handlers[f.Name]
+	if handler == nil || env.Ctx.Tx == nil {
+		return datum.Null, fmt.Errorf("system: %s is no system contract, or this is no transaction", f.Name)
+	}
+	for _, a := range args {
+		if a.IsNull() {
+			return datum.Null, nil
+		}
+	}
+	if err := env.Ctx.Budget.Spend(callSteps); err != nil {
+		return datum.Null, err
+	}
+	c := &call{System: s, env: env, args: args}
+	c.caller = identity.UserID{Org: env.Ctx.Tx.Org, Name: env.Ctx.Tx.User}
+	admin, err := c.isAdmin(c.caller)
+	if err != nil {
+		return datum.Null, err
+	}
+	if !admin {
+		return datum.Null, pgerr.New(pgerr.InsufficientPrivilege, "permission denied for function %s", f.Name).
+			WithDetail("%s is not an admin of its organization.", c.caller)
+	}
+	d, err := handler(c)
+	if err == nil {
+		err = c.checkWrites()
+	}
+	return d, err
+}
+
+// checkWrites bounds what the call writes, as DML does.
+func (c *call) checkWrites() error {
+	if limit := c.env.Limits.WriteBytes; limit > 0 && c.env.Txn.WriteBytes() > limit {
+		return pgerr.New(pgerr.ProgramLimitExceeded, "transaction writes more than %d bytes", limit)
+	}
+	return nil
+}
+
+// height is the number of the block that the transaction stands in.
+func (c *call) height() datum.Datum {
+	h, _ := block.SplitXID(c.env.XID)
+	return datum.Int(int64(h))
+}
+
+// text is a text argument that must say something.
+func (c *call) text(i int, what string) (string, error) {
+	s := c.args[i].Str()
+	if strings.TrimSpace(s) == "" {
+		return "", pgerr.New(pgerr.InvalidParameterValue, "%s must not be empty", what)
+	}
+	return s, nil
+}

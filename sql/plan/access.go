@@ -85,7 +85,7 @@ func (p *planner) comparisons(r *rel, conds []Expr, available []*rel) map[int][]
 	out := map[int][]comparison{}
 	add := func(cond, column Expr, op string, value Expr) bool {
 		i, ok := p.columnOf(column, r)
-		if !ok || p.refersTo(value, r) || !p.known(value, available) {
+		if !ok || p.refersTo(value, r) || !p.known(value, available) || hasVolatile(value) {
 			return false
 		}
 		out[i] = append(out[i], comparison{cond, op, value})

@@ -156,22 +156,28 @@ func (p *planner) unify(list []Expr, construct string, loc int32) (datum.Type, e
 	return t, nil
 }
 
-// fold computes an immutable call of constants at plan time. A call that fails
-// is left to fail when it is executed.
+// fold computes a call at plan time: a strict one with a null constant is null,
+// an immutable one of constants has its value. A call that fails is left to fail
+// when it is executed.
 func (p *planner) fold(c *Call) Expr {
-	if c.Func.Volatility != builtin.Immutable || c.Func.RetSet || c.Type().Kind == datum.Pseudo {
+	if c.Func.RetSet || c.Type().Kind == datum.Pseudo {
 		return c
 	}
 	args := make([]datum.Datum, len(c.Args))
+	constant := c.Func.Volatility == builtin.Immutable
 	for i, a := range c.Args {
 		k, ok := a.(*Const)
-		if !ok {
-			return c
-		}
-		if k.Value.IsNull() && c.Func.Strict {
+		switch {
+		case !ok:
+			constant = false
+		case k.Value.IsNull() && c.Func.Strict:
 			return NewConst(c.typ, datum.Null)
+		default:
+			args[i] = k.Value
 		}
-		args[i] = k.Value
+	}
+	if !constant {
+		return c
 	}
 	v, err := c.Eval(&builtin.Ctx{Format: p.format()}, args)
 	if err != nil {

@@ -152,10 +152,13 @@ func (p *planner) choose(parts []string, args []Expr, names []string, variadic, 
 		}
 	}
 	m, outcome := builtin.SelectCandidate(sigs, actual, names)
-	if outcome != builtin.Found {
+	if outcome != builtin.Found || !m.Exact {
+		// As in PostgreSQL, name(x) as a cast goes before an inexact match.
 		if e, err := p.castCall(parts, args, loc); e != nil || err != nil {
 			return e, err
 		}
+	}
+	if outcome != builtin.Found {
 		shown := strings.Join(parts, ".")
 		if star {
 			return nil, p.errAt(loc, pgerr.UndefinedFunction, "function %s() does not exist", shown)
@@ -163,6 +166,9 @@ func (p *planner) choose(parts []string, args []Expr, names []string, variadic, 
 		return nil, p.at(asError(builtin.FuncError(shown, actual, names, outcome)), loc)
 	}
 	f := funcs[m.Index]
+	if variadic && f.builtin != nil && collectsAny(&f) {
+		f.builtin = f.builtin.Spread()
+	}
 	if star && f.builtin != nil && len(f.builtin.Args) > 0 {
 		return nil, p.errAt(loc, pgerr.UndefinedFunction, "function %s() does not exist", name)
 	}
@@ -299,7 +305,7 @@ func collectsAny(f *callee) bool {
 		return false
 	}
 	a := f.builtin.Args
-	return a[len(a)-1] == datum.Any
+	return f.builtin.Variadic && a[len(a)-1] == datum.Any
 }
 
 func (p *planner) collectVariadic(args []Expr, n int, loc int32) ([]Expr, error) {

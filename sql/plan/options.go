@@ -24,6 +24,15 @@ type Options struct {
 	// means that there is none. A name that is both a column and a variable is
 	// ambiguous (42702), as in PostgreSQL.
 	Variable func(parts []string) (Expr, error)
+	// VariableFields lists the fields of a row variable, for rec.*; nil, nil means
+	// that there is none of the name.
+	VariableFields func(parts []string) ([]string, error)
+	// ColumnFirst makes a name that is both a column and a variable the column
+	// (SQL functions, #variable_conflict use_column) instead of an error.
+	ColumnFirst bool
+	// Note, if not nil, is given every catalog row that planning looks at, found or
+	// not: a transaction whose planning fails has read them all the same.
+	Note func(reads []rwset.Read)
 	// Virtual finds a computed relation; nil means there are none.
 	Virtual func(schema, name string) *Virtual
 	// Contract tells that the statement runs inside a contract: what is not

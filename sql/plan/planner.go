@@ -128,6 +128,9 @@ func (p *planner) newSlot() int {
 
 // note records that the plan depends on catalog rows.
 func (p *planner) note(reads []rwset.Read) {
+	if p.opts.Note != nil {
+		p.opts.Note(reads)
+	}
 	for _, r := range reads {
 		if k := string(r.Start); !p.seen[k] {
 			p.seen[k] = true

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -65,6 +66,9 @@ func (p *planner) columnRef(ref *pg.ColumnRef, s *scope) (Expr, error) {
 	col, err := p.findColumn(parts, s, ref.Location)
 	if err != nil {
 		return nil, err
+	}
+	if col != nil && p.opts.ColumnFirst {
+		return col, nil
 	}
 	v, err := p.variable(parts)
 	if err != nil {
@@ -340,5 +344,29 @@ func (p *planner) star(ref *pg.ColumnRef, s *scope) ([]Expr, []column, error) {
 			}
 		}
 	}
+	if exprs, cols, err := p.variableStar(parts); exprs != nil || err != nil {
+		return exprs, cols, err
+	}
 	return nil, nil, p.errAt(ref.Location, pgerr.UndefinedTable, "missing FROM-clause entry for table \"%s\"", parts[len(parts)-1])
+}
+
+// variableStar expands a row variable of PL/pgSQL.
+func (p *planner) variableStar(parts []string) ([]Expr, []column, error) {
+	if p.opts.VariableFields == nil || p.stored > 0 {
+		return nil, nil, nil
+	}
+	names, err := p.opts.VariableFields(parts)
+	if err != nil {
+		return nil, nil, err
+	}
+	var exprs []Expr
+	var cols []column
+	for _, name := range names {
+		e, err := p.variable(append(slices.Clone(parts), name))
+		if err != nil {
+			return nil, nil, err
+		}
+		exprs, cols = append(exprs, e), append(cols, column{name: name, typ: e.Type()})
+	}
+	return exprs, cols, nil
 }

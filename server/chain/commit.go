@@ -1,0 +1,147 @@
+package chain
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/tallystick/tallystick/blockstore/block"
+	"github.com/tallystick/tallystick/contracts"
+	"github.com/tallystick/tallystick/mvcc"
+	"github.com/tallystick/tallystick/sql/exec"
+)
+
+// apply puts the winners' writes into the batch, in block order. In block 1 the
+// rows of genesis come first.
+func (c *Chain) apply(r *run) error {
+	if r.height() == 1 {
+		if err := c.applyGenesis(r.batch); err != nil {
+			return err
+		}
+	}
+	for i := range r.list {
+		if x := &r.list[i]; x.status == Committed {
+			if err := r.applyOne(x, x.txn); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// applyOne gives a transaction the next commit sequence.
+func (r *run) applyOne(x *execution, txn *mvcc.Txn) error {
+	r.seq++
+	r.writes.add(r.seq, x.xid, x.digest)
+	return r.batch.Apply(txn, r.seq)
+}
+
+// systemPhase runs the calls of system contracts, one after the other, each on
+// what those before it left.
+func (c *Chain) systemPhase(r *run) error {
+	t, err := c.BlockTime(r.height() - 1)
+	if err != nil {
+		return err
+	}
+	for i := range r.list {
+		x := &r.list[i]
+		if x.status != 0 || !x.system {
+			continue
+		}
+		if err := c.systemCall(r, x, t); err != nil {
+			return fmt.Errorf("transaction %s at position %d: %w", x.id, x.position, err)
+		}
+	}
+	return nil
+}
+
+// systemCall runs one of them. Time is that of the block before: block_height()
+// and block_timestamp() say the same everywhere in a block.
+func (c *Chain) systemCall(r *run, x *execution, time int64) error {
+	txn := r.batch.Begin(mvcc.Snapshot{Height: r.height(), Seq: r.seq}, x.xid)
+	defer txn.Close()
+	cat, err := c.engine.Catalog(txn)
+	if err != nil {
+		return err
+	}
+	v := &view{height: r.height() - 1, time: time, catalog: cat}
+	result, err := c.call(x, txn, v, func(env *exec.Env) (*contracts.Result, error) {
+		return contracts.ExecuteSystem(env, c.system, &x.tx.Call)
+	})
+	if err != nil {
+		return err
+	}
+	// Reading the batch must be over before it is written.
+	if err := txn.Close(); err != nil {
+		return err
+	}
+	if x.err != nil {
+		x.end(Failed, x.err)
+		return nil
+	}
+	if x.result = result; !c.admit(r, x, txn) {
+		return nil
+	}
+	if x.digest, err = r.digest.of(txn); err != nil {
+		return err
+	}
+	if err := r.noteUsers(txn); err != nil {
+		return err
+	}
+	return r.applyOne(x, txn)
+}
+
+// noteUsers keeps what a system contract wrote to pgcerts.
+func (r *run) noteUsers(txn *mvcc.Txn) error {
+	prefix := certsTable.layout.IndexPrefix(0)
+	return txn.EachWrite(func(key, value []byte, tombstone bool) error {
+		if bytes.HasPrefix(key, prefix) {
+			r.touched = append(r.touched, userWrite{bytes.Clone(key), bytes.Clone(value), tombstone})
+		}
+		return nil
+	})
+}
+
+// commit writes the ledger rows and makes the block durable with the next sync
+// of the state. The chain's own rows have the sequence after the last
+// transaction's and the number of position 0.
+func (c *Chain) commit(r *run, receipts []Receipt) (tip, error) {
+	b := r.block
+	w := rowWriter{batch: r.batch, seq: r.seq + 1, xid: block.XID(b.Number, 0)}
+	r.leaves = r.leaves[:0]
+	committed := 0
+	for i := range receipts {
+		if err := w.ledger(r.list[i].tx, &receipts[i], r.list[i].snapshot); err != nil {
+			return tip{}, err
+		}
+		r.leaves = append(r.leaves, receipts[i].leaf())
+		if receipts[i].Status == Committed {
+			committed++
+		}
+	}
+	writes, root := r.writes.sum(), MerkleRoot(r.leaves)
+	next := tip{height: b.Number, hash: b.Hash(), timestamp: b.Timestamp}
+	next.state = stateHash(c.tip.state, b.Number, writes, root)
+	if err := w.block(b, committed, next.state); err != nil {
+		return tip{}, err
+	}
+	if err := r.batch.SetMeta(metaProof(b.Number), append(writes[:], root[:]...)); err != nil {
+		return tip{}, err
+	}
+	if err := r.batch.SetMeta(metaTip, next.encode(c.network, c.farthest(r))); err != nil {
+		return tip{}, err
+	}
+	// Not synced: what a crash loses is replayed from the block store.
+	return next, c.store.Commit(r.batch, false)
+}
+
+// farthest is idIndex.farthest as it will be after the block.
+func (c *Chain) farthest(r *run) block.Height {
+	far := c.ids.farthest
+	for i := range r.list {
+		x := &r.list[i]
+		if !x.repeated && x.tx.ValidUntil > r.height()+c.params.ValidityWindow && consumes(x.status, codeOf(x.err)) {
+			far = max(far, x.tx.ValidUntil)
+		}
+	}
+	return far
+}

@@ -1,0 +1,99 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/tallystick/tallystick/blockstore"
+	"github.com/tallystick/tallystick/blockstore/block"
+	"github.com/tallystick/tallystick/contracts"
+	"github.com/tallystick/tallystick/contracts/system"
+	"github.com/tallystick/tallystick/identity"
+	"github.com/tallystick/tallystick/mvcc"
+	"github.com/tallystick/tallystick/server/chain"
+	"github.com/tallystick/tallystick/sql"
+	"github.com/tallystick/tallystick/sql/pgcatalog"
+)
+
+// state is the row versions of a chain with the engine that works on them.
+type state struct {
+	store  *mvcc.Store
+	engine *sql.Engine
+	system *system.System
+	// chain is nil until the chain was opened. The engine asks it for the times
+	// of blocks, which sessions do only afterwards.
+	chain *chain.Chain
+	log   *slog.Logger
+}
+
+// openState opens the store in dir and makes an engine over it.
+func openState(dir string, log *slog.Logger) (*state, error) {
+	store, err := mvcc.Open(dir, mvcc.Options{Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	s := &state{store: store, log: log}
+	functions := contracts.NewFunctions()
+	functions.Virtual = pgcatalog.Find
+	s.engine = sql.NewEngine(store, functions.Exec(), sql.EngineOptions{
+		BlockTime:        s.blockTime,
+		StartTime:        timestampTZ(time.Now()),
+		Clock:            func() int64 { return timestampTZ(time.Now()) },
+		ValidateFunction: contracts.ValidateFunction,
+	})
+	s.system = system.New(s.engine)
+	return s, nil
+}
+
+// chainOptions are the options of a chain over this state.
+func (s *state) chainOptions(blocks *blockstore.Store, workers int) chain.Options {
+	return chain.Options{Store: s.store, Blocks: blocks, Engine: s.engine, System: s.system, Workers: workers, Logger: s.log}
+}
+
+// openChain opens the chain and executes the blocks that the state lacks.
+func (s *state) openChain(blocks *blockstore.Store, workers int) error {
+	c, err := chain.Open(s.chainOptions(blocks, workers))
+	s.chain = c
+	return err
+}
+
+func (s *state) blockTime(height uint64) int64 {
+	if s.chain == nil {
+		return 0
+	}
+	t, err := s.chain.BlockTime(height)
+	if err != nil {
+		s.log.Error("the time of a block is not readable", "block", height, "error", err)
+		return 0
+	}
+	return t
+}
+
+func (s *state) close() error { return s.store.Close() }
+
+// pgEpoch is where timestamptz begins.
+var pgEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// timestampTZ is a time as a timestamptz.
+func timestampTZ(t time.Time) int64 { return t.UnixMicro() - pgEpoch.UnixMicro() }
+
+// certificateCheck checks that a block was certified by the orderers of the
+// network.
+func certificateCheck(g *block.Genesis) func(*block.Block) error {
+	network := g.NetworkID()
+	return func(b *block.Block) error {
+		if b.ConfigID != network {
+			return fmt.Errorf("it was ordered under configuration %s, which this network does not have", b.ConfigID)
+		}
+		if len(b.Certificate) == 0 {
+			return errors.New("it has no certificate")
+		}
+		cert, err := identity.DecodeCertificate(b.Certificate)
+		if err != nil {
+			return err
+		}
+		return identity.VerifyCertificate(&g.Orderers, network, b.Hash(), cert)
+	}
+}

@@ -44,9 +44,6 @@ func (c *cursor) reset(start, end []byte, reverse bool) {
 
 // next goes to the next row; false at the end.
 func (c *cursor) next() (bool, error) {
-	if c.at.Height == 0 {
-		return false, nil
-	}
 	if c.reverse {
 		return c.nextReverse()
 	}

@@ -13,11 +13,11 @@ import (
 //
 // Three rules keep it right while blocks are committed and others read:
 //
-//  1. Commit of block n first raises the height of every shard to n, then
+//  1. Commit of block n first raises the count of blocks of every shard, then
 //     replaces the entries of the keys it wrote, and only then publishes
 //     height n. A snapshot at n is therefore never served what n replaced.
-//  2. A reader adds what it found newest only if the shard's height still is
-//     the height that was published before it opened its iterator. If it is
+//  2. A reader adds what it found newest only if the shard's count still is
+//     the one that was published before it opened its iterator. If it is
 //     not, a newer version may exist; if it is, a commit that follows will
 //     replace the entry.
 //  3. Entries are immutable. What a reader holds stays valid after eviction.
@@ -53,18 +53,18 @@ type headShard struct {
 	hand   int
 	bytes  int64
 	limit  int64
-	height uint64
+	blocks uint64 // Store.blocks as the last commit made it
 
 	_ [64]byte // keeps neighbouring locks off one cache line
 }
 
-func newHeadCache(limit int64, height uint64) *headCache {
+func newHeadCache(limit int64, blocks uint64) *headCache {
 	c := new(headCache)
 	for i := range c.shards {
 		sh := &c.shards[i]
 		sh.byHash = make(map[uint64]*headEntry)
 		sh.limit = limit / headShards
-		sh.height = height
+		sh.blocks = blocks
 	}
 	return c
 }
@@ -87,23 +87,23 @@ func (c *headCache) get(hash uint64, key []byte) *headEntry {
 	return e
 }
 
-// fill adds what a reader found newest with an iterator opened after height
-// was published.
-func (c *headCache) fill(hash uint64, e *headEntry, height uint64) {
+// fill adds what a reader found newest with an iterator opened after this many
+// blocks were published.
+func (c *headCache) fill(hash uint64, e *headEntry, blocks uint64) {
 	sh := c.shard(hash)
 	sh.mu.Lock()
-	if sh.height == height {
+	if sh.blocks == blocks {
 		sh.put(hash, e)
 	}
 	sh.mu.Unlock()
 }
 
 // raise is the first step of a commit.
-func (c *headCache) raise(height uint64) {
+func (c *headCache) raise(blocks uint64) {
 	for i := range c.shards {
 		sh := &c.shards[i]
 		sh.mu.Lock()
-		sh.height = height
+		sh.blocks = blocks
 		sh.mu.Unlock()
 	}
 }

@@ -11,15 +11,16 @@ import (
 // The stored form of a key is
 //
 //	key 0x00                                    bare prefix, and records of the engine
-//	key 0x00 block(8, big endian) 0x09          a version with sequence 0
-//	key 0x00 block(8) seq(4, big endian) 0x0d   any other version
+//	key 0x00 block+1(8, big endian) 0x09          a version with sequence 0
+//	key 0x00 block+1(8) seq(4, big endian) 0x0d   any other version
 //
 // The last byte is the length of the suffix with itself, so that the split
 // point is found from the end whatever the key contains. The zero byte keeps
 // the order of keys (k1 < k2 exactly if k1 0x00 < k2 0x00) and makes a bare
 // prefix its own split point. Order of suffixes, newest first, and the columnar
 // layout of (block, seq) in sstables are those of [cockroachkvs], whose walls
-// and logical clocks have the very shape of a block and a sequence.
+// and logical clocks have the very shape of a block and a sequence. A wall of
+// zero means no version there, hence the one that is added to the block.
 const (
 	terminator  = 0x00
 	suffixBlock = 8 + 1     // block, length byte
@@ -43,10 +44,9 @@ func appendPrefix(dst, key []byte) []byte {
 	return append(append(dst, key...), terminator)
 }
 
-// appendSuffix appends a version suffix. Block is never zero: a suffix of block
-// zero and sequence zero would be no suffix at all.
+// appendSuffix appends a version suffix.
 func appendSuffix(dst []byte, block uint64, seq uint32) []byte {
-	dst = binary.BigEndian.AppendUint64(dst, block)
+	dst = binary.BigEndian.AppendUint64(dst, block+1)
 	if seq == 0 {
 		return append(dst, suffixBlock)
 	}
@@ -74,12 +74,12 @@ func decodeVersioned(enc []byte) (key []byte, block uint64, seq uint32, err erro
 		case p < 0 || enc[p] != terminator:
 		case enc[n-1] == suffixFull:
 			seq = binary.BigEndian.Uint32(enc[n-5:])
-			if block = binary.BigEndian.Uint64(enc[p+1:]); block != 0 && seq != 0 {
-				return enc[:p:p], block, seq, nil
+			if wall := binary.BigEndian.Uint64(enc[p+1:]); wall != 0 && seq != 0 {
+				return enc[:p:p], wall - 1, seq, nil
 			}
 		case enc[n-1] == suffixBlock:
-			if block = binary.BigEndian.Uint64(enc[p+1:]); block != 0 {
-				return enc[:p:p], block, 0, nil
+			if wall := binary.BigEndian.Uint64(enc[p+1:]); wall != 0 {
+				return enc[:p:p], wall - 1, 0, nil
 			}
 		}
 	}

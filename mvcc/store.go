@@ -23,7 +23,7 @@ type Store struct {
 	db     *pebble.DB
 	head   *headCache // nil when turned off
 	seed   maphash.Seed
-	height atomic.Uint64
+	blocks atomic.Uint64 // committed blocks, 0 included: height + 1; 0 = empty
 	cache  cacheCounters
 
 	commitMu sync.Mutex // one Commit at a time
@@ -45,19 +45,19 @@ func Open(dir string, opts Options) (s *Store, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("mvcc: open %s: %w", dir, err)
 	}
-	height, err := s.readState()
+	blocks, err := s.readState()
 	if err != nil {
 		return nil, errors.Join(err, s.db.Close())
 	}
-	s.height.Store(height)
+	s.blocks.Store(blocks)
 	if opts.HeadCacheBytes > 0 {
-		s.head = newHeadCache(opts.HeadCacheBytes, height)
+		s.head = newHeadCache(opts.HeadCacheBytes, blocks)
 	}
 	return s, nil
 }
 
-// readState checks the format and returns the height. It writes the format
-// into an empty store.
+// readState checks the format and returns the number of blocks. It writes the
+// format into an empty store.
 func (s *Store) readState() (uint64, error) {
 	format, found, err := s.record(metaFormat, "")
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Store) readState() (uint64, error) {
 	if len(height) != 8 {
 		return 0, fmt.Errorf("mvcc: corruption: height record %x", height)
 	}
-	return binary.BigEndian.Uint64(height), nil
+	return binary.BigEndian.Uint64(height) + 1, nil
 }
 
 // requireEmpty refuses a database that has keys but no format record.
@@ -131,7 +131,16 @@ func (s *Store) Close() error {
 }
 
 // Height is the number of the last committed block; 0 when there is none.
-func (s *Store) Height() uint64 { return s.height.Load() }
+func (s *Store) Height() uint64 {
+	if n := s.blocks.Load(); n > 0 {
+		return n - 1
+	}
+	return 0
+}
+
+// Empty reports whether no block was committed yet. An empty store accepts
+// block 0 or block 1.
+func (s *Store) Empty() bool { return s.blocks.Load() == 0 }
 
 // Meta returns the record that the last block to set it committed under a name.
 func (s *Store) Meta(name string) ([]byte, bool, error) {
@@ -169,12 +178,12 @@ func (s *Store) Commit(b *BlockBatch, sync bool) (err error) {
 		return err
 	}
 	if s.head != nil {
-		if err := s.updateHead(b.height, written); err != nil {
+		if err := s.updateHead(b.height+1, written); err != nil {
 			s.setBroken(err)
 			return errors.Join(err, b.Close())
 		}
 	}
-	s.height.Store(b.height)
+	s.blocks.Store(b.height + 1)
 	return b.Close()
 }
 
@@ -186,8 +195,8 @@ func (s *Store) commitCheck(b *BlockBatch) error {
 		return fmt.Errorf("mvcc: the store failed before: %w", *broken)
 	case b.s != s || b.closed:
 		return errors.New("mvcc: commit of a batch that is closed or of another store")
-	case b.height != s.height.Load()+1:
-		return fmt.Errorf("mvcc: commit of block %d at height %d", b.height, s.height.Load())
+	case b.height != s.blocks.Load() && !(s.Empty() && b.height == 1):
+		return fmt.Errorf("mvcc: commit of block %d at height %d", b.height, s.Height())
 	}
 	return nil
 }
@@ -211,8 +220,8 @@ func catchFault(err *error) {
 
 // updateHead carries a committed block into the head cache; see headCache for
 // why in this order.
-func (s *Store) updateHead(height uint64, written batchrepr.Reader) error {
-	s.head.raise(height)
+func (s *Store) updateHead(blocks uint64, written batchrepr.Reader) error {
+	s.head.raise(blocks)
 	return eachRow(written, func(key []byte, block uint64, seq uint32, value []byte) error {
 		xid, dead, row, err := decodeValue(value)
 		if err != nil {

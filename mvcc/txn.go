@@ -34,7 +34,7 @@ type Txn struct {
 	readBytes int64
 
 	points       *pebble.Iterator // for point reads, opened at need
-	pointsHeight uint64           // published before points was opened
+	pointsBlocks uint64           // published before points was opened
 	open         []*Iter          // scans not closed yet
 	cursors      []*cursor        // idle, for later scans
 	enc          []byte           // scratch
@@ -115,9 +115,6 @@ func (t *Txn) ownVersion() Version { return Version{Block: OwnBlock, Seq: OwnSeq
 
 // read finds the committed version of key that the snapshot sees.
 func (t *Txn) read(key []byte, hash uint64) ([]byte, Version, bool, error) {
-	if t.at.Height == 0 {
-		return nil, Version{}, false, nil
-	}
 	overlay := t.b != nil && t.at.Height >= t.b.height && t.b.wrote(hash)
 	cached := t.s.head != nil && !overlay
 	newest := cached // look for the newest version, to cache it
@@ -141,7 +138,7 @@ func (t *Txn) read(key []byte, hash uint64) ([]byte, Version, bool, error) {
 		if err != nil {
 			return nil, Version{}, false, err
 		}
-		t.s.head.fill(hash, e, t.pointsHeight)
+		t.s.head.fill(hash, e, t.pointsBlocks)
 		if e.version.IsZero() || t.at.sees(e.version.Block, e.version.Seq) {
 			return e.row()
 		}
@@ -191,7 +188,7 @@ func readVersion(it *pebble.Iterator, valid bool, key []byte) (*headEntry, error
 // pointIter is the transaction's one iterator for point reads.
 func (t *Txn) pointIter() (*pebble.Iterator, error) {
 	if t.points == nil {
-		t.pointsHeight = t.s.Height()
+		t.pointsBlocks = t.s.blocks.Load()
 		it, err := t.newIter(&pebble.IterOptions{UseL6Filters: true})
 		if err != nil {
 			return nil, err

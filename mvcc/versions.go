@@ -54,7 +54,7 @@ func (t *Txn) Versions(span rwset.Span, fromBlock, toBlock uint64) *VersionIter 
 	if v.err != nil {
 		return v
 	}
-	if span.Empty() || t.at.Height == 0 || fromBlock > min(toBlock, t.at.Height) {
+	if span.Empty() || fromBlock > min(toBlock, t.at.Height) {
 		v.done = true
 		return v
 	}
@@ -66,7 +66,7 @@ func (t *Txn) Versions(span rwset.Span, fromBlock, toBlock uint64) *VersionIter 
 		LowerBound: appendPrefix(nil, start),
 		UpperBound: appendPrefix(nil, span.End),
 		// What is older than fromBlock is not wanted and ends nothing that is.
-		PointKeyFilters: blockFilter(max(fromBlock, 1), t.at.Height),
+		PointKeyFilters: blockFilter(fromBlock, t.at.Height),
 	})
 	return v
 }

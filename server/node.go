@@ -166,7 +166,7 @@ func (n *Node) openWallet(l layout) error {
 	var err error
 	n.wallet, err = wallet.New(wallet.Options{
 		Network: n.genesis.NetworkID(), Org: DevOrg, ValidFor: n.genesis.Params.ValidityWindow,
-		Height: n.state.chain.Height, Submit: n.flow.Submit, Users: n.users,
+		Height: n.state.chain.Height, Submit: n.flow.Submit, Users: n.users, Try: n.state.tryScript,
 	})
 	if err != nil {
 		return err

@@ -320,3 +320,36 @@ func TestFaultEndsTheNode(t *testing.T) {
 	}
 	_ = n.Close() // the store is broken by intent
 }
+
+// TestDefinitionsThatFail leave nothing in the chain.
+func TestDefinitionsThatFail(t *testing.T) {
+	r := startNode(t, t.TempDir())
+	defer r.close()
+	r.work()
+	conn, err := r.connect(DevAdmin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	for ddl, code := range map[string]string{
+		"CREATE TABLE notes(id int PRIMARY KEY)":                   "42P07",
+		"CREATE TABLE other(id int PRIMARY KEY REFERENCES nobody)": "42P01",
+		"DROP TABLE nobody": "42P01",
+		"CREATE FUNCTION f() RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1 END'":   "42601",
+		"CREATE INDEX ON notes(nothing)":                                             "42703",
+		"CREATE FUNCTION f() RETURNS nothing LANGUAGE plpgsql AS 'BEGIN END'":        "42704",
+		"CREATE FUNCTION take(k int, what text) RETURNS int LANGUAGE sql AS 'sel 1'": "42723",
+	} {
+		if _, err := conn.Exec(context.Background(), ddl); sqlState(err) != code {
+			t.Errorf("%s: %v, want SQLSTATE %s", ddl, err, code)
+		}
+	}
+	if h := r.Height(); h != workBlocks {
+		t.Errorf("the chain has grown to block %d", h)
+	}
+	// What was tried is forgotten: it can be done afterwards.
+	r.exec(DevAdmin, "CREATE TABLE other(id int PRIMARY KEY)", "DROP TABLE other")
+	if h := r.Height(); h != workBlocks+6 {
+		t.Errorf("the chain ends with block %d, want %d", h, workBlocks+6)
+	}
+}

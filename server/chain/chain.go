@@ -131,9 +131,6 @@ var errNoBlock = errors.New("chain: the block was not processed yet")
 
 // StateHash is the state hash of a processed block.
 func (c *Chain) StateHash(height block.Height) (block.Hash, error) {
-	if height == 0 {
-		return genesisState(c.genesis), nil
-	}
 	row, err := c.blockRow(height)
 	if err != nil {
 		return block.Hash{}, err
@@ -147,10 +144,7 @@ func (c *Chain) BlockTime(height block.Height) (int64, error) {
 	c.mu.RLock()
 	last := c.tip
 	c.mu.RUnlock()
-	switch height {
-	case 0:
-		return timestampTZ(c.genesis.Timestamp), nil
-	case last.height:
+	if height == last.height {
 		return timestampTZ(last.timestamp), nil
 	}
 	row, err := c.blockRow(height)
@@ -160,7 +154,7 @@ func (c *Chain) BlockTime(height block.Height) (int64, error) {
 	return row[blocksColumns.time].Int(), nil
 }
 
-// blockRow reads the row of a processed block other than 0.
+// blockRow reads the row of a processed block.
 func (c *Chain) blockRow(height block.Height) ([]datum.Datum, error) {
 	txn := c.store.Begin(mvcc.AsOf(c.store.Height()), 0)
 	defer txn.Close()

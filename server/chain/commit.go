@@ -10,14 +10,8 @@ import (
 	"github.com/tallystick/tallystick/sql/exec"
 )
 
-// apply puts the winners' writes into the batch, in block order. In block 1 the
-// rows of genesis come first.
+// apply puts the winners' writes into the batch, in block order.
 func (c *Chain) apply(r *run) error {
-	if r.height() == 1 {
-		if err := c.applyGenesis(r.batch); err != nil {
-			return err
-		}
-	}
 	for i := range r.list {
 		if x := &r.list[i]; x.status == Committed {
 			if err := r.applyOne(x, x.txn); err != nil {

@@ -35,10 +35,8 @@
 //
 // # Block 0
 //
-// The row store has no version in block 0. The rows of genesis - its users and
-// the row of block 0 - are versions of block 1 with sequence and transaction
-// number 0 and become visible with that block. [Chain.User] knows them from
-// the beginning.
+// [Open] of an empty state applies genesis: the users and the row of block 0
+// are versions of block 0 with sequence and transaction number 0.
 //
 // # What this package is not
 //

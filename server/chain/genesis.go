@@ -1,8 +1,9 @@
 package chain
 
 import (
+	"errors"
+
 	"github.com/tallystick/tallystick/blockstore/block"
-	"github.com/tallystick/tallystick/mvcc"
 )
 
 // genesisState is the state hash of block 0.
@@ -24,17 +25,22 @@ func genesisWrites(g *block.Genesis) block.Hash {
 	return d.sum()
 }
 
-// applyGenesis puts the rows of genesis into the batch of block 1.
-func (c *Chain) applyGenesis(batch *mvcc.BlockBatch) error {
-	first, err := c.genesis.Block()
-	if err != nil {
-		return err
-	}
+// applyGenesis makes the state of block 0: its users, and its row in blocks.
+func (c *Chain) applyGenesis(first *block.Block) error {
+	batch := c.store.NewBlockBatch(0)
 	w := rowWriter{batch: batch}
 	for _, u := range genesisUsers(c.genesis) {
 		if err := w.put(certsTable, u.row()); err != nil {
-			return err
+			return errors.Join(err, batch.Close())
 		}
 	}
-	return w.block(first, 0, genesisState(c.genesis))
+	state := genesisState(c.genesis)
+	if err := w.block(first, 0, state); err != nil {
+		return errors.Join(err, batch.Close())
+	}
+	t := tip{hash: first.Hash(), state: state, timestamp: first.Timestamp}
+	if err := batch.SetMeta(metaTip, t.encode(c.network, 0)); err != nil {
+		return errors.Join(err, batch.Close())
+	}
+	return c.store.Commit(batch, false)
 }

@@ -10,14 +10,12 @@ import (
 // load reads the state as of its height and checks that it was made from the
 // blocks of the block store.
 func (c *Chain) load(first *block.Block) error {
-	height := c.store.Height()
-	if height == 0 {
-		for _, u := range genesisUsers(c.genesis) {
-			c.users[u.ID] = u
+	if c.store.Empty() {
+		if err := c.applyGenesis(first); err != nil {
+			return err
 		}
-		c.tip = tip{hash: first.Hash(), state: genesisState(c.genesis), timestamp: first.Timestamp}
-		return nil
 	}
+	height := c.store.Height()
 	record, ok, err := c.store.Meta(metaTip)
 	if err != nil {
 		return err

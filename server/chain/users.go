@@ -113,13 +113,6 @@ func (c *Chain) User(id identity.UserID) (User, bool) {
 // Users lists the users as of a block, by organization and name, revoked ones
 // too.
 func (c *Chain) Users(height block.Height) ([]User, error) {
-	if height == 0 {
-		var list []User
-		for _, u := range genesisUsers(c.genesis) {
-			list = append(list, *u)
-		}
-		return list, nil
-	}
 	txn := c.store.Begin(mvcc.AsOf(height), 0)
 	defer txn.Close()
 	prefix := certsTable.layout.IndexPrefix(0)

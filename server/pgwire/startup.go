@@ -290,6 +290,10 @@ func (c *conn) openSession(p StartupParams) error {
 	}
 	c.srv.publish(c)
 	c.out.send(&pgproto3.BackendKeyData{ProcessID: uint32(c.pid), SecretKey: c.key})
+	// From here on the client has a session and is told why it ends.
+	c.mu.Lock()
+	c.started, c.busy = true, true
+	c.mu.Unlock()
 	c.ready()
 	return c.out.err
 }

@@ -17,11 +17,17 @@ import (
 // Script deploys definitions that an admin typed: it is
 // sql.SessionOptions.Script. Where one organization is all there is, it is
 // three transactions of this admin: create_deploytx, approve_deploytx and
-// submit_deploytx. When the last one fails the proposal stays open, like any
-// other one that was approved and could not be executed.
+// submit_deploytx. What would fail is not proposed at all, for it would stay in
+// deploytx for ever: approved, never deployed. Only if others change the state
+// in between does that still happen.
 func (s *Session) Script(ctx context.Context, ddl string) (*sql.Outcome, error) {
 	if err := s.mayDeploy(); err != nil {
 		return nil, err
+	}
+	if try := s.wallet.opts.Try; try != nil {
+		if err := try(identity.UserID{Org: s.wallet.opts.Org, Name: s.user}, ddl); err != nil {
+			return nil, err
+		}
 	}
 	id, err := s.propose(ctx, ddl)
 	if err != nil {

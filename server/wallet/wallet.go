@@ -32,6 +32,10 @@ type Options struct {
 	// Users returns the users of all organizations as of the last processed
 	// block, revoked ones too.
 	Users func() ([]chain.User, error)
+	// Try executes definitions on the state as of now for their future owner and
+	// forgets what they did: its error is the one that deploying them would end
+	// with. Nil deploys without trying.
+	Try func(owner identity.UserID, ddl string) error
 
 	// Clock is the signed time, Unix microseconds; the system clock if nil.
 	Clock func() int64

@@ -24,6 +24,7 @@ type network struct {
 	height  block.Height
 	answer  func(*block.Tx) (*chain.Receipt, error)
 	members []chain.User
+	try     func(owner identity.UserID, ddl string) error
 	txs     []*block.Tx
 	notices []string
 }
@@ -61,6 +62,7 @@ func newWallet(t *testing.T, n *network) (*Wallet, map[string]*identity.Signer) 
 		Submit: n.submit,
 		Users:  func() ([]chain.User, error) { return n.members, nil },
 		Clock:  func() int64 { return testTime },
+		Try:    n.try,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -289,6 +291,29 @@ func TestScriptErrors(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestScriptIsTriedFirst: what cannot be deployed leaves no trace in the chain.
+func TestScriptIsTriedFirst(t *testing.T) {
+	const ddl = "CREATE TABLE t(id int PRIMARY KEY)"
+	var tried []string
+	var refusal error
+	n := &network{members: []chain.User{admin}, answer: deployer(t, ""), try: func(owner identity.UserID, ddl string) error {
+		tried = append(tried, owner.String()+" "+ddl)
+		return refusal
+	}}
+	w, _ := newWallet(t, n)
+	refusal = pgerr.New("42P07", "relation \"t\" already exists")
+	if _, err := w.Session("admin", n.notice).Script(context.Background(), ddl); err != refusal || len(n.txs) != 0 {
+		t.Errorf("error %v, calls %q", err, n.calls())
+	}
+	refusal = nil
+	if _, err := w.Session("admin", n.notice).Script(context.Background(), ddl); err != nil || len(n.txs) != 3 {
+		t.Errorf("error %v, calls %q", err, n.calls())
+	}
+	if want := "dev/admin " + ddl; len(tried) != 2 || tried[0] != want || tried[1] != want {
+		t.Errorf("tried %q, want %q twice", tried, want)
 	}
 }
 

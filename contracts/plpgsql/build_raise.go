@@ -45,6 +45,7 @@ func (b *builder) raise(s *raiseStmt) runFunc {
 			e.Message = string(e.Code)
 		}
 		if s.level == "ERROR" {
+			e.Raised = true
 			return goOn, e
 		}
 		if notice := fr.env.Ctx.Notice; notice != nil {

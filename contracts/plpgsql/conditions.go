@@ -285,8 +285,11 @@ func (c *condition) matches(code pgerr.Code) bool {
 // on after them would hide that the limit was reached.
 func catchable(err error) (*pgerr.Error, bool) {
 	e, ok := pgerr.From(err)
-	if !ok || !e.Code.IsVerdict() {
+	if !ok || !e.IsVerdict() {
 		return nil, false
+	}
+	if e.Raised {
+		return e, true
 	}
 	switch e.Code {
 	case pgerr.ProgramLimitExceeded, pgerr.StatementTooComplex:

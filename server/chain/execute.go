@@ -191,20 +191,11 @@ func (c *Chain) call(x *execution, txn *mvcc.Txn, v *view, f func(*exec.Env) (*c
 		return res.Encoded, nil
 	}
 	e, ok := pgerr.From(err)
-	if !ok || !isVerdict(e.Code) {
+	if !ok || !e.IsVerdict() {
 		return nil, err
 	}
 	x.err = clipError(e)
 	return nil, nil
-}
-
-// isVerdict is pgerr's closed class and class 55: an object in the wrong state.
-// What PostgreSQL reports under it in a contract - an INSERT into a view, a
-// record that was not assigned yet - is as deterministic as a syntax error. The
-// codes of that class that depend on other sessions (55006, 55P03) have no
-// source in a contract.
-func isVerdict(c pgerr.Code) bool {
-	return c.IsVerdict() || len(c) == 5 && c[:2] == "55"
 }
 
 // Bounds of what an execution has to say. Texts are not hashed, but kept.

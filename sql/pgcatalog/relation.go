@@ -23,7 +23,7 @@ type Env struct {
 	Settings [][2]string
 	Database string
 	User     string
-	found *lookup // made on first use
+	found    *lookup // made on first use
 	// kept are the rows of relations that one query reads again and again (a
 	// subquery that runs once per row); read counts how often.
 	kept map[*relation][][]datum.Datum

@@ -141,7 +141,7 @@ func (c Code) IsVerdict() bool {
 		return false
 	}
 	switch c[:2] {
-	case "53", "55", "57", "58", "F0", "XX", "08":
+	case "53", "57", "58", "F0", "XX", "08":
 		return false
 	case "00", "01", "02":
 		return false
@@ -152,5 +152,5 @@ func (c Code) IsVerdict() bool {
 // IsVerdict reports whether err is an [*Error] of the deterministic class.
 func IsVerdict(err error) bool {
 	e, ok := From(err)
-	return ok && e.Code.IsVerdict()
+	return ok && e.IsVerdict()
 }

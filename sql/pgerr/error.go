@@ -15,6 +15,10 @@ type Error struct {
 	Context  string // PL/pgSQL call stack, innermost line first
 	Position int    // 1-based character position in the statement; 0 = none
 
+	// Raised tells that a contract raised the error itself: then its code, which
+	// the contract chose, says nothing about the node.
+	Raised bool
+
 	// InternalQuery and InternalPosition are set when the position refers to
 	// a statement that the system or a contract generated.
 	InternalQuery    string
@@ -73,6 +77,10 @@ func (e *Error) AddContext(line string) *Error {
 	e.Context += line
 	return e
 }
+
+// IsVerdict reports whether e may become the outcome of a transaction: a contract
+// raised it, or its code is of the closed class.
+func (e *Error) IsVerdict() bool { return e.Raised || e.Code.IsVerdict() }
 
 // From finds the *Error in err's chain, if there is one.
 func From(err error) (*Error, bool) {

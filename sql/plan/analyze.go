@@ -99,7 +99,7 @@ func (p *planner) constant(c *pg.A_Const) (Expr, error) {
 	case *pg.A_Const_Boolval:
 		return NewConst(datum.T(datum.BoolType), datum.Bool(v.Boolval.Boolval)), nil
 	case *pg.A_Const_Sval:
-		return NewConst(datum.T(datum.Unknown), datum.Str(v.Sval.Sval)), nil
+		return &Const{typed: typed{datum.T(datum.Unknown)}, Value: datum.Str(v.Sval.Sval), at: c.Location + 1}, nil
 	case *pg.A_Const_Bsval:
 		return nil, p.at(pgerr.NotBuilt("bit string constants are not supported"), c.Location)
 	}
@@ -226,7 +226,7 @@ func (p *planner) caseExpr(n *pg.CaseExpr, s *scope, clause string) (Expr, error
 		out.Arg, out.ArgSlot = e, p.newSlot()
 		arg = NewSlot(e.Type(), out.ArgSlot, "case")
 	}
-	results := []Expr{}
+	results, locs := []Expr{}, []int32{}
 	for _, w := range n.Args {
 		when := w.GetCaseWhen()
 		cond, err := p.caseCondition(when, arg, s, clause)
@@ -238,16 +238,16 @@ func (p *planner) caseExpr(n *pg.CaseExpr, s *scope, clause string) (Expr, error
 			return nil, err
 		}
 		out.Whens = append(out.Whens, When{Cond: cond})
-		results = append(results, r)
+		results, locs = append(results, r), append(locs, location(when.Result))
 	}
 	if n.Defresult != nil {
 		e, err := p.expr(n.Defresult, s, clause)
 		if err != nil {
 			return nil, err
 		}
-		results = append([]Expr{e}, results...)
+		results, locs = append([]Expr{e}, results...), append([]int32{location(n.Defresult)}, locs...)
 	}
-	t, err := p.unify(results, "CASE", n.Location)
+	t, err := p.unify(results, "CASE", locs)
 	if err != nil {
 		return nil, err
 	}
@@ -277,7 +277,7 @@ func (p *planner) coalesce(n *pg.CoalesceExpr, s *scope, clause string) (Expr, e
 	if err != nil {
 		return nil, err
 	}
-	t, err := p.unify(args, "COALESCE", n.Location)
+	t, err := p.unify(args, "COALESCE", locations(n.Args))
 	if err != nil {
 		return nil, err
 	}
@@ -293,7 +293,7 @@ func (p *planner) minMax(n *pg.MinMaxExpr, s *scope, clause string) (Expr, error
 	if err != nil {
 		return nil, err
 	}
-	t, err := p.unify(args, name, n.Location)
+	t, err := p.unify(args, name, locations(n.Args))
 	if err != nil {
 		return nil, err
 	}
@@ -339,7 +339,7 @@ func (p *planner) arrayExpr(n *pg.A_ArrayExpr, s *scope, clause string, want dat
 		out.typ = want
 		return out, nil
 	}
-	elem, err := p.unify(out.Args, "ARRAY", n.Location)
+	elem, err := p.unify(out.Args, "ARRAY", locations(n.Elements))
 	if err != nil {
 		return nil, err
 	}
@@ -406,7 +406,7 @@ func (p *planner) field(e Expr, name string, loc int32) (Expr, error) {
 	if t.Desc == datum.Record {
 		return nil, p.errAt(loc, pgerr.UndefinedColumn, "could not identify column \"%s\" in record data type", name)
 	}
-	return nil, p.errAt(loc, pgerr.DatatypeMismatch, "column notation .%s applied to type %s, which is not a composite type", name, datum.FormatType(t))
+	return nil, p.errAt(loc, pgerr.WrongObjectType, "column notation .%s applied to type %s, which is not a composite type", name, datum.FormatType(t))
 }
 
 func (p *planner) subscript(e Expr, subs []*pg.Node, s *scope, clause string, loc int32) (Expr, error) {

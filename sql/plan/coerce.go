@@ -89,6 +89,9 @@ func (p *planner) coerceUnknown(e Expr, to datum.Type, explicit bool, loc int32)
 		if e.Value.IsNull() {
 			return NewConst(to, datum.Null), nil
 		}
+		if e.at > 0 {
+			loc = e.at - 1
+		}
 		mod := int32(-1)
 		if to.Desc.Coerce == nil || to.Desc == datum.Interval {
 			mod = to.Mod
@@ -138,22 +141,29 @@ func (p *planner) boolean(e Expr, clause string, loc int32) (Expr, error) {
 	return p.coerce(e, datum.T(datum.BoolType), builtin.Implicit, loc)
 }
 
-// unify converts all expressions to their common type.
-func (p *planner) unify(list []Expr, construct string, loc int32) (datum.Type, error) {
-	types := make([]datum.Type, len(list))
-	for i, e := range list {
-		types[i] = e.Type()
-	}
+// unify converts all expressions, which stand at locs, to their common type.
+func (p *planner) unify(list []Expr, construct string, locs []int32) (datum.Type, error) {
+	types := exprTypes(list)
 	t, err := builtin.CommonType(types, construct)
 	if err != nil {
-		return t, p.locate(err, loc)
+		return t, p.locate(err, locs[culprit(types)])
 	}
 	for i := range list {
-		if list[i], err = p.coerce(list[i], t, builtin.Implicit, loc); err != nil {
+		if list[i], err = p.coerce(list[i], t, builtin.Implicit, locs[i]); err != nil {
 			return t, err
 		}
 	}
 	return t, nil
+}
+
+// culprit is the first of types that has no common type with those before it.
+func culprit(types []datum.Type) int {
+	for i := range types {
+		if _, err := builtin.CommonType(types[:i+1], ""); err != nil {
+			return i
+		}
+	}
+	return len(types) - 1
 }
 
 // fold computes a call at plan time: a strict one with a null constant is null,

@@ -21,6 +21,7 @@ func (t typed) Type() datum.Type { return t.typ }
 type Const struct {
 	typed
 	Value datum.Datum
+	at    int32 // its location in the text plus 1; 0 = unknown
 }
 
 // Slot reads a slot of the frame.
@@ -239,7 +240,7 @@ type Subquery struct {
 }
 
 // NewConst makes a constant.
-func NewConst(t datum.Type, v datum.Datum) *Const { return &Const{typed{t}, v} }
+func NewConst(t datum.Type, v datum.Datum) *Const { return &Const{typed: typed{t}, Value: v} }
 
 // NewSlot makes a slot reference.
 func NewSlot(t datum.Type, index int, name string) *Slot { return &Slot{typed{t}, index, name} }

@@ -69,10 +69,10 @@ func (p *planner) fromItem(n *pg.Node, s *scope) ([]item, []Expr, error) {
 }
 
 // addRel puts an item into the scope; two of one name are an error.
-func (p *planner) addRel(r *rel, s *scope, loc int32) error {
+func (p *planner) addRel(r *rel, s *scope) error {
 	for _, o := range s.rels {
 		if o.alias == r.alias && o.alias != "" && (o.schema == r.schema || r.schema == "" || o.schema == "") {
-			return p.errAt(loc, pgerr.DuplicateAlias, "table name \"%s\" specified more than once", r.alias)
+			return pgerr.New(pgerr.DuplicateAlias, "table name \"%s\" specified more than once", r.alias)
 		}
 	}
 	r.id = len(s.rels)
@@ -107,10 +107,10 @@ func (p *planner) rangeVar(v *pg.RangeVar, s *scope) (item, error) {
 			r.schema = catalog.Provenance
 		}
 	}
-	if err := p.nameRel(r, v.Relname, v.Alias, v.Location); err != nil {
+	if err := p.nameRel(r, v.Relname, v.Alias); err != nil {
 		return item{}, err
 	}
-	if err := p.addRel(r, s, v.Location); err != nil {
+	if err := p.addRel(r, s); err != nil {
 		return item{}, err
 	}
 	return item{rels: []*rel{r}, base: r}, nil
@@ -138,15 +138,15 @@ func (p *planner) tableRel(t *catalog.Table, provenance bool) *rel {
 }
 
 // nameRel applies an alias with optional column names.
-func (p *planner) nameRel(r *rel, name string, alias *pg.Alias, loc int32) error {
-	r.alias = name
+func (p *planner) nameRel(r *rel, name string, alias *pg.Alias) error {
+	r.alias, r.name = name, name
 	if alias == nil {
 		return nil
 	}
 	r.alias = alias.Aliasname
 	names, _ := nameParts(alias.Colnames)
 	if len(names) > len(r.cols) {
-		return p.errAt(loc, pgerr.InvalidColumnReference, "table \"%s\" has %d columns available but %d columns specified", r.alias, len(r.cols), len(names))
+		return pgerr.New(pgerr.InvalidColumnReference, "table \"%s\" has %d columns available but %d columns specified", r.alias, len(r.cols), len(names))
 	}
 	for i, n := range names {
 		r.cols[i].name = n
@@ -235,10 +235,10 @@ func (p *planner) virtualItem(v *pg.RangeVar, s *scope) (item, error) {
 		if v.Alias == nil {
 			r.schema = schema
 		}
-		if err := p.nameRel(r, v.Relname, v.Alias, v.Location); err != nil {
+		if err := p.nameRel(r, v.Relname, v.Alias); err != nil {
 			return item{}, err
 		}
-		return item{rels: []*rel{r}, base: r}, p.addRel(r, s, v.Location)
+		return item{rels: []*rel{r}, base: r}, p.addRel(r, s)
 	}
 	return item{}, p.undefinedTable(v)
 }
@@ -263,10 +263,10 @@ func (p *planner) viewItem(t *catalog.Table, v *pg.RangeVar, s *scope) (item, er
 		r.cols[i].table, r.cols[i].attr = t.OID, int16(i+1)
 		p.owner[r.cols[i].slot] = r
 	}
-	if err := p.nameRel(r, v.Relname, v.Alias, v.Location); err != nil {
+	if err := p.nameRel(r, v.Relname, v.Alias); err != nil {
 		return item{}, err
 	}
-	return item{rels: []*rel{r}, node: q.node, rows: estimate(q.node)}, p.addRel(r, s, v.Location)
+	return item{rels: []*rel{r}, node: q.node, rows: estimate(q.node)}, p.addRel(r, s)
 }
 
 // rangeSubselect is (SELECT ...) AS alias.
@@ -286,12 +286,11 @@ func (p *planner) rangeSubselect(n *pg.RangeSubselect, s *scope) (item, error) {
 	if n.Alias != nil {
 		alias = n.Alias.Aliasname
 	}
-	loc := int32(-1)
-	if err := p.nameRel(r, alias, n.Alias, loc); err != nil {
+	if err := p.nameRel(r, alias, n.Alias); err != nil {
 		return item{}, err
 	}
 	it := item{rels: []*rel{r}, node: q.node, rows: estimate(q.node), needs: p.needs(q.node, seen)}
-	return it, p.addRel(r, s, loc)
+	return it, p.addRel(r, s)
 }
 
 // own makes r the owner of the slots of its columns.
@@ -365,11 +364,11 @@ func (p *planner) rangeFunction(n *pg.RangeFunction, s *scope) (item, error) {
 		r.cols[0].name = n.Alias.Aliasname
 	}
 	p.own(r)
-	if err := p.nameRel(r, name, n.Alias, location(fn)); err != nil {
+	if err := p.nameRel(r, name, n.Alias); err != nil {
 		return item{}, err
 	}
 	it := item{rels: []*rel{r}, node: scan, rows: 100, needs: p.needs(scan, siblings)}
-	return it, p.addRel(r, s, location(fn))
+	return it, p.addRel(r, s)
 }
 
 // namedColumns tells that a function names its single column itself.
@@ -572,10 +571,6 @@ func (p *planner) usingColumn(name string, s *scope, left, right []*rel, kind Jo
 		}
 		return nil, nil, 0, pgerr.New(pgerr.UndefinedColumn, "column \"%s\" specified in USING clause does not exist in %s table", name, side)
 	}
-	r, rr, ri, err := find(right, "right")
-	if err != nil {
-		return nil, column{}, err
-	}
 	var l *Slot
 	if u := slices.IndexFunc(s.usings, func(c column) bool { return c.name == name }); u >= 0 {
 		l = NewSlot(s.usings[u].typ, s.usings[u].slot, name)
@@ -583,10 +578,15 @@ func (p *planner) usingColumn(name string, s *scope, left, right []*rel, kind Jo
 	} else {
 		var lr *rel
 		var li int
+		var err error
 		if l, lr, li, err = find(left, "left"); err != nil {
 			return nil, column{}, err
 		}
 		lr.merge(li)
+	}
+	r, rr, ri, err := find(right, "right")
+	if err != nil {
+		return nil, column{}, err
 	}
 	rr.merge(ri)
 	e, err := p.operator("=", l, r, -1)

@@ -35,7 +35,7 @@ func (p *planner) funcCall(n *pg.FuncCall, s *scope, clause string) (Expr, error
 		return nil, p.errAt(n.Location, pgerr.WindowingError, "window function %s requires an OVER clause", c.builtin.Name)
 	}
 	if n.AggDistinct || len(n.AggOrder) > 0 || n.AggFilter != nil || n.AggStar || n.AggWithinGroup {
-		return nil, p.errAt(n.Location, pgerr.WrongObjectType, "%s is specified, but %s is not an aggregate function",
+		return nil, p.errAt(n.Location, pgerr.WrongObjectType, "%s specified, but %s is not an aggregate function",
 			aggClause(n), funcName(n))
 	}
 	if c.returnsSet() {
@@ -49,7 +49,7 @@ func aggClause(n *pg.FuncCall) string {
 	case n.AggDistinct:
 		return "DISTINCT"
 	case n.AggStar:
-		return "(*)"
+		return funcName(n) + "(*)"
 	case n.AggFilter != nil:
 		return "FILTER"
 	case n.AggWithinGroup:

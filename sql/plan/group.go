@@ -26,46 +26,20 @@ func (s *scope) insideAggregate(name string) *scope {
 }
 
 // aggregateCall turns a call of an aggregate into a reference to its result.
-func (p *planner) aggregateCall(n *pg.FuncCall, c *callee, s *scope, clause string) (Expr, error) {
+func (p *planner) aggregateCall(n *pg.FuncCall, c *callee, here *scope, clause string) (Expr, error) {
 	if n.AggWithinGroup {
 		return nil, p.at(pgerr.NotBuilt("ordered-set aggregates are not supported"), n.Location)
 	}
-	here := s
-	s = p.aggregateHome(c.args, s)
-	if s.group == nil || s.noAggs != "" {
-		if s.noAggs == "aggregate" {
-			return nil, p.errAt(n.Location, pgerr.GroupingError, "aggregate function calls cannot be nested")
-		}
-		where := clause
-		if s.noAggs != "" {
-			where = s.noAggs
-		}
-		return nil, p.errAt(n.Location, pgerr.GroupingError, "aggregate functions are not allowed in %s", where)
-	}
-	markCorrelated(here, s)
 	if err := p.admit(c.builtin, n.Location); err != nil {
 		return nil, err
 	}
-	if c.builtin.NewState == nil {
-		return nil, p.at(pgerr.NotBuilt("aggregate %s is not supported", c.builtin), n.Location)
+	if len(n.Args) == 0 && !n.AggStar {
+		return nil, p.errAt(n.Location, pgerr.WrongObjectType, "%s(*) must be used to call a parameterless aggregate function", funcName(n))
 	}
 	agg := Agg{Func: c.builtin, Args: c.args, Distinct: n.AggDistinct}
 	inner := here.insideAggregate(c.builtin.Name)
-	for _, o := range n.AggOrder {
-		sb := o.GetSortBy()
-		e, err := p.expr(sb.Node, inner, clause)
-		if err != nil {
-			return nil, err
-		}
-		if e, err = p.settle(e); err != nil {
-			return nil, err
-		}
-		k := SortKey{Expr: e}
-		k.Desc, k.NullsFirst = direction(sb)
-		if agg.Distinct && !slices.ContainsFunc(agg.Args, func(a Expr) bool { return sameExpr(a, e) }) {
-			return nil, p.errAt(location(sb.Node), pgerr.InvalidColumnReference, "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list")
-		}
-		agg.OrderBy = append(agg.OrderBy, k)
+	if err := p.aggregateOrder(&agg, n, inner, clause); err != nil {
+		return nil, err
 	}
 	if n.AggFilter != nil {
 		e, err := p.condition(n.AggFilter, inner, "FILTER")
@@ -74,19 +48,70 @@ func (p *planner) aggregateCall(n *pg.FuncCall, c *callee, s *scope, clause stri
 		}
 		agg.Filter = e
 	}
+	here.absorb(inner)
+	home := p.aggregateHome(&agg, here)
+	if err := p.aggregateAllowed(home, clause, n.Location); err != nil {
+		return nil, err
+	}
+	if c.builtin.NewState == nil {
+		return nil, p.at(pgerr.NotBuilt("aggregate %s is not supported", c.builtin), n.Location)
+	}
 	if agg.Distinct && slices.ContainsFunc(agg.Args, func(a Expr) bool { return a.Type().Hash == nil }) {
 		return nil, p.errAt(n.Location, pgerr.UndefinedFunction, "could not identify an equality operator for type %s", datum.FormatType(agg.Args[0].Type()))
 	}
-	here.absorb(inner)
-	s.group.used = true
+	markCorrelated(here, home)
+	home.group.used = true
 	agg.Out = p.newSlot()
-	s.group.aggs = append(s.group.aggs, agg)
+	home.group.aggs = append(home.group.aggs, agg)
 	return NewSlot(c.ret, agg.Out, c.builtin.Name), nil
 }
 
+// aggregateOrder analyzes ORDER BY inside the parentheses of an aggregate.
+func (p *planner) aggregateOrder(agg *Agg, n *pg.FuncCall, inner *scope, clause string) error {
+	for _, o := range n.AggOrder {
+		sb := o.GetSortBy()
+		e, err := p.expr(sb.Node, inner, clause)
+		if err != nil {
+			return err
+		}
+		if e, err = p.settle(e); err != nil {
+			return err
+		}
+		k := SortKey{Expr: e}
+		k.Desc, k.NullsFirst = direction(sb)
+		if agg.Distinct && !slices.ContainsFunc(agg.Args, func(a Expr) bool { return sameExpr(a, e) }) {
+			return p.errAt(location(sb.Node), pgerr.InvalidColumnReference, "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list")
+		}
+		agg.OrderBy = append(agg.OrderBy, k)
+	}
+	return nil
+}
+
+// aggregateAllowed refuses an aggregate where the query that it belongs to has
+// not been grouped yet.
+func (p *planner) aggregateAllowed(home *scope, clause string, loc int32) error {
+	switch {
+	case home.noAggs == "aggregate":
+		return p.errAt(loc, pgerr.GroupingError, "aggregate function calls cannot be nested")
+	case home.noAggs != "":
+		clause = home.noAggs
+	case home.group != nil:
+		return nil
+	}
+	return p.errAt(loc, pgerr.GroupingError, "aggregate functions are not allowed in %s", clause)
+}
+
 // aggregateHome is the query that an aggregate belongs to: the innermost one
-// whose columns its arguments mention, its own if they mention none.
-func (p *planner) aggregateHome(args []Expr, s *scope) *scope {
+// whose columns its arguments, order or filter mention, its own if they mention
+// none.
+func (p *planner) aggregateHome(agg *Agg, s *scope) *scope {
+	args := slices.Clone(agg.Args)
+	for _, k := range agg.OrderBy {
+		args = append(args, k.Expr)
+	}
+	if agg.Filter != nil {
+		args = append(args, agg.Filter)
+	}
 	for at := s; at != nil; at = at.parent {
 		for _, a := range args {
 			found := false

@@ -119,7 +119,7 @@ func (p *planner) nextItem(left []item, conds []Expr, joined []*rel, rows float6
 	best := -1
 	var bestStep joinStep
 	for i := range left {
-		if !subset(left[i].needs, joined) {
+		if !p.satisfied(left[i].needs, joined) {
 			continue
 		}
 		step := p.stepFor(&left[i], conds, joined, rows, first)
@@ -137,9 +137,11 @@ func (p *planner) nextItem(left []item, conds []Expr, joined []*rel, rows float6
 	return best, bestStep, nil
 }
 
-func subset(a, b []*rel) bool {
-	for _, r := range a {
-		if !slices.Contains(b, r) {
+// satisfied tells that the items that a LATERAL item refers to are joined, or
+// stand outside the join that is being ordered.
+func (p *planner) satisfied(needs, joined []*rel) bool {
+	for _, r := range needs {
+		if p.pending[r] && !slices.Contains(joined, r) {
 			return false
 		}
 	}

@@ -47,6 +47,15 @@ func location(n *pg.Node) int32 {
 	return reflectedLocation(n)
 }
 
+// locations returns the location of every node of a list.
+func locations(list []*pg.Node) []int32 {
+	out := make([]int32, len(list))
+	for i, n := range list {
+		out[i] = location(n)
+	}
+	return out
+}
+
 // reflectedLocation reads the field "location" of any other kind of node.
 func reflectedLocation(n *pg.Node) int32 {
 	m := n.ProtoReflect()

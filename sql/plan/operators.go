@@ -147,7 +147,7 @@ func (p *planner) pair(n *pg.A_Expr, construct string, s *scope, clause string) 
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := p.unify(sides, construct, n.Location)
+	t, err := p.unify(sides, construct, []int32{n.Location, n.Location})
 	if err != nil {
 		if c := pgerr.CodeOf(err); c == pgerr.DatatypeMismatch || c == pgerr.CannotCoerce {
 			_, err = p.operator("=", sides[0], sides[1], n.Location)
@@ -373,7 +373,7 @@ func (p *planner) rowCompare(op string, l, r *pg.RowExpr, loc int32, s *scope, c
 		if _, err = p.operator(op, pair[0], pair[1], loc); err != nil {
 			return nil, err
 		}
-		if _, err = p.unify(pair, "ROW", loc); err != nil {
+		if _, err = p.unify(pair, "ROW", []int32{loc, loc}); err != nil {
 			return nil, err
 		}
 		out.Left, out.Right = append(out.Left, pair[0]), append(out.Right, pair[1])

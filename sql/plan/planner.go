@@ -237,6 +237,10 @@ type column struct {
 	slot  int
 	table datum.OID
 	attr  int16
+	// lit is the literal of unknown type that the column is, if it is one: what
+	// uses the column decides the type. loc is where the column was written.
+	lit *Const
+	loc int32
 }
 
 func (q *query) columns() []Column {

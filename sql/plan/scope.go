@@ -15,6 +15,7 @@ import (
 type rel struct {
 	id     int // its place among the rels of its query, for join planning
 	alias  string
+	name   string // of the table, where an alias hides it
 	schema string // of a table named without alias; "" otherwise
 	cols   []column
 	hidden []column // found by name, not part of *: system columns
@@ -62,6 +63,9 @@ func (p *planner) columnRef(ref *pg.ColumnRef, s *scope) (Expr, error) {
 	parts, star := nameParts(ref.Fields)
 	if star {
 		return nil, p.errAt(ref.Location, pgerr.SyntaxError, "row expansion via \"*\" is not supported here")
+	}
+	if len(parts) > 4 {
+		return nil, p.errAt(ref.Location, pgerr.SyntaxError, "improper qualified name (too many dotted names): %s", strings.Join(parts, "."))
 	}
 	col, err := p.findColumn(parts, s, ref.Location)
 	if err != nil {
@@ -305,6 +309,19 @@ func (p *planner) noColumn(parts []string, s *scope, loc int32) error {
 			return p.errAt(loc, pgerr.UndefinedColumn, "column %s does not exist", strings.Join(parts, "."))
 		}
 	}
+	return p.noItem(qualifier, s, loc)
+}
+
+// noItem is the error for a qualifier that names no FROM item.
+func (p *planner) noItem(qualifier []string, s *scope, loc int32) error {
+	for at := s; at != nil; at = at.parent {
+		for _, r := range at.rels {
+			if len(qualifier) == 1 && r.name == qualifier[0] && r.alias != r.name {
+				return p.errAt(loc, pgerr.UndefinedTable, "invalid reference to FROM-clause entry for table \"%s\"", r.name).
+					WithHint("Perhaps you meant to reference the table alias \"%s\".", r.alias)
+			}
+		}
+	}
 	return p.errAt(loc, pgerr.UndefinedTable, "missing FROM-clause entry for table \"%s\"", qualifier[len(qualifier)-1])
 }
 
@@ -347,7 +364,7 @@ func (p *planner) star(ref *pg.ColumnRef, s *scope) ([]Expr, []column, error) {
 	if exprs, cols, err := p.variableStar(parts); exprs != nil || err != nil {
 		return exprs, cols, err
 	}
-	return nil, nil, p.errAt(ref.Location, pgerr.UndefinedTable, "missing FROM-clause entry for table \"%s\"", parts[len(parts)-1])
+	return nil, nil, p.noItem(parts, s, ref.Location)
 }
 
 // variableStar expands a row variable of PL/pgSQL.

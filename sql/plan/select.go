@@ -95,7 +95,7 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 	}
 	q := &query{}
 	node = p.projectSets(node, sets)
-	q.node, q.cols = p.project(node, targets)
+	q.node, q.cols = p.project(node, targets, s)
 	return p.orderAndLimit(q, n, targets, keys, s, order)
 }
 
@@ -187,17 +187,24 @@ func (p *planner) origin(e Expr) (datum.OID, int16) {
 	return 0, 0
 }
 
-// project computes the targets; plain slots need no work.
-func (p *planner) project(node Node, targets []target) (Node, []column) {
+// project computes the targets; slots of the query's own need no work. A column
+// of an outer query is copied: who looks for what a plan depends on looks at
+// its expressions.
+func (p *planner) project(node Node, targets []target, s *scope) (Node, []column) {
 	cols := make([]column, len(targets))
 	var exprs []Expr
 	var out []int
 	for i, t := range targets {
 		cols[i] = t.col
-		cols[i].typ = t.expr.Type()
-		if s, ok := t.expr.(*Slot); ok {
-			cols[i].slot = s.Index
-			continue
+		cols[i].typ, cols[i].loc = t.expr.Type(), location(t.node)
+		if c, ok := t.expr.(*Const); ok && c.typ.Desc == datum.Unknown {
+			cols[i].lit = c
+		}
+		if sl, ok := t.expr.(*Slot); ok {
+			if r := p.owner[sl.Index]; r == nil || slices.Contains(s.rels, r) {
+				cols[i].slot = sl.Index
+				continue
+			}
 		}
 		cols[i].slot = p.newSlot()
 		exprs, out = append(exprs, t.expr), append(out, cols[i].slot)
@@ -443,7 +450,7 @@ func (p *planner) limit(n *pg.SelectStmt, s *scope, sort []SortKey) (*Limit, err
 		return nil, nil
 	}
 	l := &Limit{}
-	at := &scope{parent: s.parent, noAggs: "LIMIT"}
+	at := &scope{parent: s.parent, rels: s.rels, usings: s.usings, ctes: s.ctes, noAggs: "LIMIT"}
 	expr := func(node *pg.Node, clause string) (Expr, error) {
 		if node == nil {
 			return nil, nil
@@ -454,6 +461,14 @@ func (p *planner) limit(n *pg.SelectStmt, s *scope, sort []SortKey) (*Limit, err
 		e, err := p.expr(node, at, clause)
 		if err != nil {
 			return nil, err
+		}
+		variables := false
+		walk(e, func(x Expr) {
+			sl, ok := x.(*Slot)
+			variables = variables || ok && slices.Contains(s.rels, p.owner[sl.Index])
+		})
+		if variables {
+			return nil, p.errAt(location(node), pgerr.InvalidColumnReference, "argument of %s must not contain variables", clause)
 		}
 		return p.coerce(e, datum.T(datum.Int8), builtin.Assignment, location(node))
 	}
@@ -495,7 +510,11 @@ func (p *planner) valuesQuery(n *pg.SelectStmt, s *scope) (*query, error) {
 		for r := range rows {
 			col[r] = rows[r][c]
 		}
-		t, err := p.unify(col, "VALUES", location(n.ValuesLists[0].GetList().Items[c]))
+		locs := make([]int32, len(rows))
+		for r := range rows {
+			locs[r] = location(n.ValuesLists[r].GetList().Items[c])
+		}
+		t, err := p.unify(col, "VALUES", locs)
 		if err != nil {
 			return nil, err
 		}
@@ -504,7 +523,7 @@ func (p *planner) valuesQuery(n *pg.SelectStmt, s *scope) (*query, error) {
 		}
 		slot := p.newSlot()
 		v.Slots = append(v.Slots, slot)
-		q.cols = append(q.cols, column{name: "column" + itoa(c+1), typ: t, slot: slot})
+		q.cols = append(q.cols, column{name: "column" + itoa(c+1), typ: t, slot: slot, loc: locs[0]})
 	}
 	q.node = v
 	return p.orderOutput(q, n, s)

@@ -25,7 +25,7 @@ func (p *planner) setOperation(n *pg.SelectStmt, s *scope) (*query, error) {
 		return nil, p.errAt(firstLocation(n.Rarg), pgerr.SyntaxError, "each %s query must have the same number of columns", name)
 	}
 	q := &query{}
-	if err := p.matchColumns(left, right, q, name, firstLocation(n.Rarg)); err != nil {
+	if err := p.matchColumns(left, right, q, name); err != nil {
 		return nil, err
 	}
 	q.node = p.setNode(n, left, right, q)
@@ -54,39 +54,42 @@ func firstLocation(n *pg.SelectStmt) int32 {
 }
 
 // matchColumns converts both sides to common types and gives q its columns.
-func (p *planner) matchColumns(left, right *query, q *query, name string, loc int32) error {
+func (p *planner) matchColumns(left, right *query, q *query, name string) error {
 	for i := range left.cols {
 		l, r := left.cols[i], right.cols[i]
 		t, err := builtin.CommonType([]datum.Type{l.typ, r.typ}, name)
 		if err != nil {
-			return p.locate(err, loc)
+			return p.locate(err, r.loc)
 		}
-		if err := p.convertColumn(left, i, t, loc); err != nil {
+		if err := p.convertColumn(left, i, t); err != nil {
 			return err
 		}
-		if err := p.convertColumn(right, i, t, loc); err != nil {
+		if err := p.convertColumn(right, i, t); err != nil {
 			return err
 		}
-		q.cols = append(q.cols, column{name: l.name, typ: t, slot: p.newSlot()})
+		q.cols = append(q.cols, column{name: l.name, typ: t, slot: p.newSlot(), loc: l.loc})
 	}
 	return nil
 }
 
 // convertColumn coerces an output column of a query.
-func (p *planner) convertColumn(q *query, i int, t datum.Type, loc int32) error {
+func (p *planner) convertColumn(q *query, i int, t datum.Type) error {
 	c := &q.cols[i]
 	if c.typ.Same(t) && c.typ.Mod == t.Mod {
 		return nil
 	}
-	from := NewSlot(c.typ, c.slot, c.name)
-	e, err := p.coerce(from, t, builtin.Implicit, loc)
+	var from Expr = NewSlot(c.typ, c.slot, c.name)
+	if c.lit != nil {
+		from = c.lit
+	}
+	e, err := p.coerce(from, t, builtin.Implicit, c.loc)
 	if err != nil {
 		return err
 	}
-	if e == Expr(from) {
+	if e == from {
 		return nil
 	}
-	c.typ, c.slot = t, p.newSlot()
+	c.typ, c.slot, c.lit = t, p.newSlot(), nil
 	q.node = &Project{Child: q.node, Exprs: []Expr{e}, Out: []int{c.slot}}
 	return nil
 }

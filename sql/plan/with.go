@@ -166,12 +166,12 @@ func (p *planner) recursiveTable(c *pg.CommonTableExpr, sel *pg.SelectStmt, id i
 	for i := range step.cols {
 		want := base.cols[i].typ
 		if !step.cols[i].typ.Same(want) && step.cols[i].typ.Desc != datum.Unknown {
-			return nil, nil, p.errAt(firstLocation(sel.Rarg), pgerr.DatatypeMismatch,
+			return nil, nil, p.errAt(base.cols[i].loc, pgerr.DatatypeMismatch,
 				"recursive query \"%s\" column %d has type %s in non-recursive term but type %s overall",
 				c.Ctename, i+1, datum.FormatType(want), datum.FormatType(step.cols[i].typ)).
 				WithHint("Cast the output of the non-recursive term to the correct type.")
 		}
-		if err := p.convertColumn(step, i, want, -1); err != nil {
+		if err := p.convertColumn(step, i, want); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -217,8 +217,8 @@ func (p *planner) cteItem(c *cteRef, v *pg.RangeVar, s *scope) (item, error) {
 		r.cols = append(r.cols, column{name: col.name, typ: col.typ, slot: -1})
 		r.cscan.Slots = append(r.cscan.Slots, -1)
 	}
-	if err := p.nameRel(r, v.Relname, v.Alias, v.Location); err != nil {
+	if err := p.nameRel(r, v.Relname, v.Alias); err != nil {
 		return item{}, err
 	}
-	return item{rels: []*rel{r}, base: r}, p.addRel(r, s, v.Location)
+	return item{rels: []*rel{r}, base: r}, p.addRel(r, s)
 }

@@ -47,7 +47,9 @@ func TestDifferential(t *testing.T) {
 	for i := range *statements {
 		text, ordered := c.gen.statement()
 		want := pgdb.answer(text)
-		if want.code == "57014" || want.code == "0A000" { // statement timeout; FULL JOIN without equality
+		// Statement timeout; FULL JOIN without equality; functions of types that
+		// exist in PostgreSQL only made a call ambiguous.
+		if want.code == "57014" || want.code == "0A000" || want.code == "42725" {
 			continue
 		}
 		if d := c.check(text, ordered, comparable(&want, ordered)); d != "" {

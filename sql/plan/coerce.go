@@ -168,23 +168,25 @@ func culprit(types []datum.Type) int {
 
 // fold computes a call at plan time: a strict one with a null constant is null,
 // an immutable one of constants has its value. A call that fails is left to fail
-// when it is executed.
+// when it is executed. One that mentions columns stays while the statement is
+// analyzed, which asks which they are: see nullCondition.
 func (p *planner) fold(c *Call) Expr {
 	if c.Func.RetSet || c.Type().Kind == datum.Pseudo {
 		return c
 	}
 	args := make([]datum.Datum, len(c.Args))
-	constant := c.Func.Volatility == builtin.Immutable
+	constant, null, columns := c.Func.Volatility == builtin.Immutable, false, false
 	for i, a := range c.Args {
 		k, ok := a.(*Const)
-		switch {
-		case !ok:
-			constant = false
-		case k.Value.IsNull() && c.Func.Strict:
-			return NewConst(c.typ, datum.Null)
-		default:
-			args[i] = k.Value
+		if !ok {
+			constant, columns = false, columns || mentionsSlot(a)
+			continue
 		}
+		null = null || k.Value.IsNull()
+		args[i] = k.Value
+	}
+	if null && !columns && c.Func.Strict {
+		return NewConst(c.typ, datum.Null)
 	}
 	if !constant {
 		return c
@@ -194,4 +196,28 @@ func (p *planner) fold(c *Call) Expr {
 		return c
 	}
 	return NewConst(c.typ, v)
+}
+
+func mentionsSlot(e Expr) bool {
+	found := false
+	walk(e, func(x Expr) {
+		_, ok := x.(*Slot)
+		found = found || ok
+	})
+	return found
+}
+
+// nullCondition tells that a condition is null whatever the row: a strict
+// function of a null constant. Nothing needs to be read to know that.
+func nullCondition(e Expr) bool {
+	c, ok := e.(*Call)
+	if !ok || !c.Func.Strict {
+		return false
+	}
+	for _, a := range c.Args {
+		if k, ok := a.(*Const); ok && k.Value.IsNull() {
+			return true
+		}
+	}
+	return false
 }

@@ -40,6 +40,9 @@ func (p *planner) joinAll(items []item, conds []Expr, order *wantedOrder) (Node,
 func (p *planner) splitConstant(conds []Expr) (Expr, []Expr) {
 	var gate, rest []Expr
 	for _, c := range conds {
+		if nullCondition(c) && !hasVolatile(c) {
+			c = NewConst(datum.T(datum.BoolType), datum.Null)
+		}
 		if p.known(c, nil) && !hasVolatile(c) {
 			gate = append(gate, c)
 		} else {

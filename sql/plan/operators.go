@@ -58,8 +58,21 @@ func (p *planner) plainOperator(n *pg.A_Expr, op string, s *scope, clause string
 	return p.operator(op, left, right, n.Location)
 }
 
-// operator builds left op right.
+// operator builds left op right, computed at once if both are constants.
 func (p *planner) operator(name string, left, right Expr, loc int32) (Expr, error) {
+	c, err := p.bindOperator(name, left, right, loc)
+	if err != nil {
+		return nil, err
+	}
+	if name == "^" {
+		return c, nil
+	}
+	return p.fold(c), nil
+}
+
+// bindOperator chooses the operator for two operands and converts them to its
+// types.
+func (p *planner) bindOperator(name string, left, right Expr, loc int32) (*Call, error) {
 	op, err := builtin.ResolveOperator(name, left.Type(), right.Type())
 	if err != nil {
 		return nil, p.locate(err, loc)
@@ -74,14 +87,7 @@ func (p *planner) operator(name string, left, right Expr, loc int32) (Expr, erro
 	if right, err = p.coerce(right, args[1], builtin.Implicit, loc); err != nil {
 		return nil, err
 	}
-	c, err := p.call(op.Func, []Expr{left, right}, ret, loc)
-	if err != nil {
-		return nil, err
-	}
-	if name == "^" {
-		return c, nil
-	}
-	return p.fold(c), nil
+	return p.call(op.Func, []Expr{left, right}, ret, loc)
 }
 
 func (p *planner) prefixOperator(name string, right Expr, loc int32) (Expr, error) {
@@ -127,59 +133,54 @@ func (p *planner) admit(f *builtin.Func, loc int32) error {
 	return e
 }
 
-// equality returns the evaluation of = between two expressions of one type.
-func (p *planner) equality(t datum.Type, loc int32) (builtin.Eval, error) {
-	probe := NewSlot(t, 0, "")
-	e, err := p.operator("=", probe, probe, loc)
-	if err != nil {
-		return nil, err
-	}
-	c, ok := e.(*Call)
-	if !ok {
-		return nil, pgerr.New(pgerr.InternalError, "equality of %s is not a call", datum.FormatType(t))
-	}
-	return c.Eval, nil
-}
-
-// pair analyzes both sides of n and converts them to their common type.
-func (p *planner) pair(n *pg.A_Expr, construct string, s *scope, clause string) ([]Expr, builtin.Eval, error) {
+// pair analyzes both sides of n and binds them to their equality operator.
+func (p *planner) pair(n *pg.A_Expr, s *scope, clause string) (*Call, error) {
 	sides, err := p.exprs([]*pg.Node{n.Lexpr, n.Rexpr}, s, clause)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	t, err := p.unify(sides, construct, []int32{n.Location, n.Location})
-	if err != nil {
-		if c := pgerr.CodeOf(err); c == pgerr.DatatypeMismatch || c == pgerr.CannotCoerce {
-			_, err = p.operator("=", sides[0], sides[1], n.Location)
-		}
-		return nil, nil, err
-	}
-	eq, err := p.equality(t, n.Location)
-	return sides, eq, err
+	return p.bindOperator("=", sides[0], sides[1], n.Location)
 }
 
+// distinct is IS [NOT] DISTINCT FROM; of two rows, column by column.
 func (p *planner) distinct(n *pg.A_Expr, s *scope, clause string) (Expr, error) {
-	sides, eq, err := p.pair(n, "IS DISTINCT FROM", s, clause)
+	not := n.Kind == pg.A_Expr_Kind_AEXPR_NOT_DISTINCT
+	if l, r := n.Lexpr.GetRowExpr(), n.Rexpr.GetRowExpr(); l != nil && r != nil {
+		return p.distinctRows(n, l, r, not, s, clause)
+	}
+	eq, err := p.pair(n, s, clause)
 	if err != nil {
 		return nil, err
 	}
-	not := n.Kind == pg.A_Expr_Kind_AEXPR_NOT_DISTINCT
-	return &Distinct{typed{datum.T(datum.BoolType)}, sides[0], sides[1], not, eq}, nil
+	return &Distinct{typed{datum.T(datum.BoolType)}, eq.Args[0], eq.Args[1], not, eq.Eval}, nil
+}
+
+func (p *planner) distinctRows(n *pg.A_Expr, l, r *pg.RowExpr, not bool, s *scope, clause string) (Expr, error) {
+	if len(l.Args) != len(r.Args) {
+		return nil, p.errAt(n.Location, pgerr.SyntaxError, "unequal number of entries in row expressions")
+	}
+	out := &BoolOp{typed: typed{datum.T(datum.BoolType)}, Op: Or}
+	if not {
+		out.Op = And
+	}
+	for i := range l.Args {
+		one := &pg.A_Expr{Kind: n.Kind, Name: n.Name, Lexpr: l.Args[i], Rexpr: r.Args[i], Location: n.Location}
+		e, err := p.distinct(one, s, clause)
+		if err != nil {
+			return nil, err
+		}
+		out.Args = append(out.Args, e)
+	}
+	return out, nil
 }
 
 func (p *planner) nullIf(n *pg.A_Expr, s *scope, clause string) (Expr, error) {
-	sides, eq, err := p.pair(n, "NULLIF", s, clause)
+	eq, err := p.pair(n, s, clause)
 	if err != nil {
 		return nil, err
 	}
-	value, err := p.expr(n.Lexpr, s, clause)
-	if err != nil {
-		return nil, err
-	}
-	if value, err = p.settle(value); err != nil {
-		return nil, err
-	}
-	return &NullIf{typed{value.Type()}, sides[0], sides[1], value, eq}, nil
+	value := eq.Args[0]
+	return &NullIf{typed{value.Type()}, value, eq.Args[1], value, eq.Eval}, nil
 }
 
 // inList is x IN (list), as = ANY (array) where the types allow it, and as OR

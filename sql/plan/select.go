@@ -57,15 +57,6 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.WhereClause != nil {
-		s.noAggs = "WHERE"
-		e, err := p.condition(n.WhereClause, s, "WHERE")
-		if err != nil {
-			return nil, err
-		}
-		conds = append(conds, conjuncts(e)...)
-	}
-	s.noAggs = ""
 	s.group = &grouping{}
 	var sets []SetItem
 	s.sets = &sets
@@ -74,6 +65,15 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 		return nil, err
 	}
 	s.sets = nil
+	if n.WhereClause != nil {
+		s.noAggs = "WHERE"
+		e, err := p.condition(n.WhereClause, s, "WHERE")
+		if err != nil {
+			return nil, err
+		}
+		conds = append(conds, conjuncts(e)...)
+		s.noAggs = ""
+	}
 	keys, err := p.sortKeys(n.SortClause, targets, s, len(n.DistinctClause) > 0 && !onDistinct(n))
 	if err != nil {
 		return nil, err

@@ -88,8 +88,7 @@ func (s *Session) planQuery(p *Prepared, c *catalog.Catalog) error {
 		return s.usePlan(p, q, cc)
 	}
 	if f := pl.VolatileCall(); f != nil {
-		return pgerr.New(pgerr.FeatureNotSupported, "volatile function %s cannot be called inside a larger query", f.Name).
-			WithHint("A call of a contract is a blockchain transaction: write SELECT %s(...) as a statement of its own, or declare the function STABLE if it only reads.", f.Name)
+		return refuseInside(f)
 	}
 	if q.program, err = exec.Compile(pl); err != nil {
 		return err
@@ -107,8 +106,16 @@ func isContract(f *catalog.Func) bool {
 	return f.Schema == catalog.Blockchain && (f.Volatility == "v" || f.Kind == catalog.Procedure)
 }
 
+func refuseInside(f *catalog.Func) error {
+	return pgerr.New(pgerr.FeatureNotSupported, "volatile function %s cannot be called inside a larger query", f.Name).
+		WithHint("A call of a contract is a blockchain transaction: write SELECT %s(...) as a statement of its own, or declare the function STABLE if it only reads.", f.Name)
+}
+
 // usePlan makes p a call.
 func (s *Session) usePlan(p *Prepared, q *preparedQuery, cc *plan.ContractCall) error {
+	if f := cc.VolatileArgument(); f != nil {
+		return refuseInside(f)
+	}
 	q.call = cc
 	for _, a := range cc.Args {
 		x, err := exec.CompileExpr(a, cc.Slots, cc.Subqueries, cc.CTEs)

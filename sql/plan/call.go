@@ -60,22 +60,38 @@ func soleCall(n Node) (*catalog.Func, []Expr, bool) {
 // VolatileCall returns a volatile function of a user that the plan calls
 // somewhere, or nil.
 func (pl *Plan) VolatileCall() *catalog.Func {
-	var found *catalog.Func
-	see := func(f *catalog.Func) {
-		if found == nil && f.Volatility == "v" {
-			found = f
-		}
+	v := &volatileFinder{}
+	walkNode(pl.Root, v.expr)
+	eachNode(pl.Root, func(n Node) { nodeCalls(n, v.see) })
+	return v.found
+}
+
+// VolatileArgument returns a volatile function of a user that the arguments
+// call, or nil.
+func (c *ContractCall) VolatileArgument() *catalog.Func {
+	v := &volatileFinder{}
+	for _, a := range c.Args {
+		walk(a, v.expr)
 	}
-	walkNode(pl.Root, func(e Expr) {
-		switch e := e.(type) {
-		case *UserCall:
-			see(e.Func)
-		case *Subquery:
-			eachNode(e.Plan, func(n Node) { nodeCalls(n, see) })
-		}
-	})
-	eachNode(pl.Root, func(n Node) { nodeCalls(n, see) })
-	return found
+	return v.found
+}
+
+// volatileFinder keeps the first volatile function that it sees.
+type volatileFinder struct{ found *catalog.Func }
+
+func (v *volatileFinder) see(f *catalog.Func) {
+	if v.found == nil && f.Volatility == "v" {
+		v.found = f
+	}
+}
+
+func (v *volatileFinder) expr(e Expr) {
+	switch e := e.(type) {
+	case *UserCall:
+		v.see(e.Func)
+	case *Subquery:
+		eachNode(e.Plan, func(n Node) { nodeCalls(n, v.see) })
+	}
 }
 
 func eachNode(n Node, f func(Node)) {

@@ -20,9 +20,12 @@ const (
 	kBool  kind = "bool"
 	kDate  kind = "date"
 	kFloat kind = "float8"
+	kTime  kind = "timestamp"
+	kJSON  kind = "jsonb"
+	kArray kind = "int4[]"
 )
 
-var kinds = []kind{kInt, kInt, kInt, kText, kText, kBool, kNum, kBig, kDate, kFloat}
+var kinds = []kind{kInt, kInt, kInt, kInt, kText, kText, kText, kBool, kBool, kNum, kNum, kBig, kBig, kDate, kFloat, kTime, kJSON, kArray}
 
 type genColumn struct {
 	ref  string
@@ -48,20 +51,20 @@ type genTable struct {
 }
 
 var genTables = []genTable{
-	{"t1", []genColumn{{"id", kInt}, {"a", kInt}, {"b", kInt}, {"s", kText}, {"n", kNum}, {"d", kDate}, {"f", kBool}}},
-	{"t2", []genColumn{{"k", kText}, {"a", kInt}, {"g", kBig}, {"x", kFloat}, {"s", kText}}},
-	{"t3", []genColumn{{"p", kInt}, {"q", kInt}, {"v", kNum}, {"w", kText}, {"d", kDate}, {"g", kBig}}},
+	{"t1", []genColumn{{"id", kInt}, {"a", kInt}, {"b", kInt}, {"s", kText}, {"n", kNum}, {"d", kDate}, {"f", kBool}, {"j", kJSON}}},
+	{"t2", []genColumn{{"k", kText}, {"a", kInt}, {"g", kBig}, {"x", kFloat}, {"s", kText}, {"ts", kTime}}},
+	{"t3", []genColumn{{"p", kInt}, {"q", kInt}, {"v", kNum}, {"w", kText}, {"d", kDate}, {"g", kBig}, {"r", kArray}}},
 }
 
 // schema makes the tables.
 func (g *generator) schema() []string {
 	return []string{
-		"create table t1 (id int primary key, a int, b int, s text, n numeric, d date, f bool)",
+		"create table t1 (id int primary key, a int, b int, s text, n numeric, d date, f bool, j jsonb)",
 		"create index t1_a on t1 (a, b desc)",
 		"create index t1_s on t1 (s)",
-		"create table t2 (k text primary key, a int, g bigint, x float8, s text)",
+		"create table t2 (k text primary key, a int, g bigint, x float8, s text, ts timestamp)",
 		"create unique index t2_g on t2 (g)",
-		"create table t3 (p int, q int, v numeric, w text, d date, g bigint, primary key (p, q))",
+		"create table t3 (p int, q int, v numeric, w text, d date, g bigint, r int[], primary key (p, q))",
 		"create index t3_d on t3 (d desc nulls last, w)",
 		"create index t3_q on t3 (q)",
 	}
@@ -71,19 +74,20 @@ func (g *generator) schema() []string {
 func (g *generator) data() []string {
 	var out []string
 	for i := range 14 {
-		out = append(out, fmt.Sprintf("insert into t1 values (%d, %s, %s, %s, %s, %s, %s)", i-2,
-			g.maybeNull(kInt), g.maybeNull(kInt), g.maybeNull(kText), g.maybeNull(kNum), g.maybeNull(kDate), g.maybeNull(kBool)))
+		out = append(out, fmt.Sprintf("insert into t1 values (%d, %s, %s, %s, %s, %s, %s, %s)", i-2,
+			g.maybeNull(kInt), g.maybeNull(kInt), g.maybeNull(kText), g.maybeNull(kNum), g.maybeNull(kDate), g.maybeNull(kBool), g.maybeNull(kJSON)))
 	}
 	for i := range 9 {
-		out = append(out, fmt.Sprintf("insert into t2 values ('%c', %s, %d, %s, %s)", 'a'+i, g.maybeNull(kInt), i*i-10, g.maybeNull(kFloat), g.maybeNull(kText)))
+		out = append(out, fmt.Sprintf("insert into t2 values ('%c', %s, %d, %s, %s, %s)", 'a'+i, g.maybeNull(kInt), i*i-10,
+			g.maybeNull(kFloat), g.maybeNull(kText), g.maybeNull(kTime)))
 	}
 	for p := range 4 {
 		for q := range 4 {
 			if g.one(4) {
 				continue
 			}
-			out = append(out, fmt.Sprintf("insert into t3 values (%d, %d, %s, %s, %s, %s)", p, q,
-				g.maybeNull(kNum), g.maybeNull(kText), g.maybeNull(kDate), g.maybeNull(kBig)))
+			out = append(out, fmt.Sprintf("insert into t3 values (%d, %d, %s, %s, %s, %s, %s)", p, q,
+				g.maybeNull(kNum), g.maybeNull(kText), g.maybeNull(kDate), g.maybeNull(kBig), g.maybeNull(kArray)))
 		}
 	}
 	return out
@@ -114,6 +118,14 @@ func (g *generator) literal(k kind) string {
 		return pickOne(g, "true", "false")
 	case kDate:
 		return "date '" + pickOne(g, "2024-01-31", "2024-02-29", "2023-12-31", "2024-01-01", "1999-07-04") + "'"
+	}
+	switch k {
+	case kTime:
+		return "timestamp '" + pickOne(g, "2024-01-31 10:20:30", "2024-02-29 23:59:59.5", "1999-12-31", "2024-01-01 00:00:00.000001") + "'"
+	case kJSON:
+		return "'" + pickOne(g, `{"a": 1, "b": [1, null, "x"]}`, `[1, 2.50, {"a": "y"}]`, `"abc"`, `1.0`, `null`, `{}`, `[]`, `{"b": {"a": true}}`) + "'::jsonb"
+	case kArray:
+		return "'" + pickOne(g, "{1,2,3}", "{}", "{5}", "{1,NULL,-3}", "{0,0}") + "'::int[]"
 	}
 	return pickOne(g, "0.5", "2", "-1.25", "100", "0") + "::float8"
 }
@@ -172,8 +184,16 @@ func (g *generator) leaf(k kind, s *genScope) string {
 func (g *generator) ofKind(k kind, s *genScope, d int) string {
 	e := func(k kind) string { return g.expr(k, s, d) }
 	switch k {
+	case kTime, kJSON, kArray:
+		return g.ofComposite(k, s, d)
 	case kInt:
-		switch g.r.IntN(9) {
+		switch g.r.IntN(11) {
+		case 8:
+			return fmt.Sprintf("cardinality(%s)", e(kArray))
+		case 9:
+			return fmt.Sprintf("(%s)[%s]", e(kArray), g.literal(kInt))
+		case 10:
+			return fmt.Sprintf("array_position(%s, %s)", e(kArray), e(kInt))
 		case 0:
 			return fmt.Sprintf("(%s %s %s)", e(kInt), pickOne(g, "+", "-", "*"), e(kInt))
 		case 1:
@@ -217,9 +237,18 @@ func (g *generator) ofKind(k kind, s *genScope, d int) string {
 		case 5:
 			return fmt.Sprintf("(%s)::numeric(12,%d)", e(kNum), g.r.IntN(4))
 		}
+		if g.one(2) {
+			return fmt.Sprintf("extract(%s from %s)", pickOne(g, "hour", "second", "epoch", "week", "milliseconds"), e(kTime))
+		}
 		return fmt.Sprintf("extract(%s from %s)", pickOne(g, "year", "month", "day", "dow", "doy", "quarter"), e(kDate))
 	case kText:
-		switch g.r.IntN(13) {
+		switch g.r.IntN(16) {
+		case 12:
+			return fmt.Sprintf("(%s ->> %s)", e(kJSON), pickOne(g, "'a'", "'b'", "0", "-1"))
+		case 13:
+			return fmt.Sprintf("jsonb_typeof(%s)", e(kJSON))
+		case 14:
+			return fmt.Sprintf("array_to_string(%s, ',', '-')", e(kArray))
 		case 0:
 			return fmt.Sprintf("(%s || %s)", e(kText), e(kText))
 		case 1:
@@ -268,11 +297,44 @@ func (g *generator) ofKind(k kind, s *genScope, d int) string {
 	return g.condition(s, d)
 }
 
+func (g *generator) ofComposite(k kind, s *genScope, d int) string {
+	e := func(k kind) string { return g.expr(k, s, d) }
+	switch k {
+	case kTime:
+		return pickOne(g,
+			fmt.Sprintf("(%s + interval '%s')", e(kTime), pickOne(g, "1 month", "1 day 02:03:04", "-1 year", "90 minutes")),
+			fmt.Sprintf("(%s)::timestamp", e(kDate)),
+			fmt.Sprintf("date_trunc('%s', %s)", pickOne(g, "hour", "day", "month", "minute", "decade"), e(kTime)))
+	case kJSON:
+		return pickOne(g,
+			fmt.Sprintf("(%s -> %s)", e(kJSON), pickOne(g, "'a'", "'b'", "0", "-1")),
+			fmt.Sprintf("(%s #> %s)", e(kJSON), pickOne(g, "'{a}'", "'{b,0}'", "'{2,a}'", "'{}'")),
+			fmt.Sprintf("to_jsonb(%s)", e(kinds[g.r.IntN(len(kinds))])),
+			fmt.Sprintf("jsonb_build_object('a', %s, 'z', %s)", e(kInt), e(kText)),
+			fmt.Sprintf("jsonb_build_array(%s, %s)", e(kNum), e(kBool)))
+	}
+	return pickOne(g,
+		fmt.Sprintf("array[%s, %s]", e(kInt), e(kInt)),
+		fmt.Sprintf("(%s || %s)", e(kArray), e(kInt)),
+		fmt.Sprintf("(%s || %s)", e(kArray), e(kArray)),
+		fmt.Sprintf("array_remove(%s, %s)", e(kArray), e(kInt)),
+		fmt.Sprintf("(%s)[%d:%d]", e(kArray), g.r.IntN(3), g.r.IntN(4)),
+		fmt.Sprintf("array(%s)", g.query([]kind{kInt}, s, d-1, false)+" order by 1"))
+}
+
 // condition writes an expression of type boolean.
 func (g *generator) condition(s *genScope, d int) string {
 	k := kinds[g.r.IntN(len(kinds))]
 	e := func(k kind) string { return g.expr(k, s, d) }
-	switch g.r.IntN(17) {
+	switch g.r.IntN(20) {
+	case 15:
+		return fmt.Sprintf("(%s %s %s)", e(kJSON), pickOne(g, "@>", "<@"), e(kJSON))
+	case 16:
+		return fmt.Sprintf("(%s %s %s)", e(kArray), pickOne(g, "@>", "<@", "&&"), e(kArray))
+	case 17:
+		return fmt.Sprintf("((%s, %s) in (%s))", e(kInt), e(kText), g.query([]kind{kInt, kText}, s, d-1, false))
+	case 18:
+		return fmt.Sprintf("(%s = (%s))", e(k), g.scalarQuery(k, s, d-1))
 	case 0, 1:
 		return fmt.Sprintf("(%s and %s)", e(kBool), e(kBool))
 	case 2:
@@ -323,6 +385,15 @@ func (g *generator) scalarQuery(k kind, s *genScope, d int) string {
 		agg = pickOne(g, "sum", "avg", "max") + "(" + g.expr(kNum, in, d) + ")"
 	case kBool:
 		agg = pickOne(g, "bool_and", "bool_or") + "(" + g.expr(kBool, in, d) + ")"
+	case kJSON, kArray:
+		agg = "(array_agg(" + g.expr(k, in, d) + "))[1:0]::text"
+		if k == kArray {
+			x := g.expr(kInt, in, d)
+			agg = "array_agg(" + x + " order by " + x + ")"
+		} else {
+			x := g.expr(kText, in, d)
+			agg = "jsonb_agg(" + x + " order by " + x + ")"
+		}
 	default:
 		agg = pickOne(g, "max", "min") + "(" + g.expr(k, in, d) + ")"
 	}
@@ -349,6 +420,10 @@ func (g *generator) from(outer *genScope, d, n int) (string, *genScope) {
 		case 3:
 			text += " full join " + g.fromItem(s, outer, d, false)
 			text += " on " + g.equality(s)
+		case 4:
+			if t := g.usingJoin(s, text); t != "" {
+				text += t
+			}
 		default:
 			text += pickOne(g, " join ", " left join ", " right join ", " left join ") + g.fromItem(s, outer, d, false)
 			switch g.r.IntN(5) {
@@ -362,6 +437,35 @@ func (g *generator) from(outer *genScope, d, n int) (string, *genScope) {
 		}
 	}
 	return text, s
+}
+
+// usingJoin joins a table by a column that exactly one item has under its name.
+func (g *generator) usingJoin(s *genScope, text string) string {
+	if strings.Contains(text, " using ") {
+		return ""
+	}
+	g.alias++
+	t, name := pickOne(g, genTables...), fmt.Sprintf("r%d", g.alias)
+	for _, c := range t.cols {
+		n := 0
+		for _, o := range s.cols {
+			if _, col, _ := strings.Cut(o.ref, "."); col == c.ref {
+				n++
+				if o.kind != c.kind {
+					n = 2
+				}
+			}
+		}
+		if n != 1 {
+			continue
+		}
+		for _, o := range t.cols {
+			s.cols = append(s.cols, genColumn{name + "." + o.ref, o.kind})
+		}
+		s.cols = append(s.cols, genColumn{c.ref, c.kind}, genColumn{c.ref, c.kind})
+		return fmt.Sprintf(" %sjoin %s as %s using (%s)", pickOne(g, "", "left ", "right ", "full "), t.name, name, c.ref)
+	}
+	return ""
 }
 
 // equality writes column = column between what is in scope.
@@ -470,11 +574,24 @@ func (g *generator) simple(want []kind, outer *genScope, d int) string {
 	if g.one(4) {
 		return g.grouped(want, from, s, d)
 	}
+	if g.one(20) {
+		// The order decides which row stays: all columns, the key first.
+		g.alias++
+		return fmt.Sprintf("select * from (select distinct on (1) %s from %s%s) as r%d", g.list(want, s, d), from, g.orderedFrom(len(want)), g.alias)
+	}
 	q := "select " + pickOne(g, "", "", "", "distinct ") + g.list(want, s, d) + " from " + from
 	if !g.one(3) {
 		q += " where " + g.condition(s, d)
 	}
 	return q
+}
+
+func (g *generator) orderedFrom(n int) string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprint(i + 1)
+	}
+	return " order by " + strings.Join(keys, ", ")
 }
 
 func (g *generator) selectOnly(want []kind, outer *genScope, d int) string {
@@ -542,6 +659,18 @@ func (g *generator) aggregate(k kind, s *genScope, d int) string {
 	case kText:
 		x := arg(kText)
 		return pickOne(g, "max("+x+")", "min("+x+")", "string_agg("+x+", ',' order by "+x+")", "string_agg(distinct "+x+", ',')", "array_agg("+x+" order by "+x+" desc)::text") + filter
+	}
+	switch k {
+	case kArray:
+		x := arg(kInt)
+		distinct := ""
+		if g.one(2) && !strings.Contains(x, "select") {
+			distinct = "distinct "
+		}
+		return "array_agg(" + distinct + x + " order by " + x + ")" + filter
+	case kJSON:
+		x := arg(kText)
+		return "jsonb_agg(" + x + " order by " + x + ")" + filter
 	}
 	return pickOne(g, "max", "min") + "(" + arg(k) + ")" + filter
 }

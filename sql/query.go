@@ -302,8 +302,8 @@ func (q *queryRows) close() {
 
 func (q *queryRows) commandTag() string { return fmt.Sprintf("%s %d", q.command, q.count) }
 
-// evaluate computes an expression without columns.
-func (s *Session) evaluate(ctx context.Context, n *pg.Node, want datum.Type) (datum.Datum, error) {
+// evaluate computes an argument of EXECUTE, an expression without columns.
+func (s *Session) evaluate(ctx context.Context, n *pg.Node, i int, want datum.Type) (datum.Datum, error) {
 	snap, err := s.snapshot()
 	if err != nil {
 		return datum.Null, err
@@ -315,7 +315,15 @@ func (s *Session) evaluate(ctx context.Context, n *pg.Node, want datum.Type) (da
 	if err != nil {
 		return datum.Null, err
 	}
-	ep, err := plan.Expression(n, want, &plan.Options{Catalog: c, SearchPath: s.settings.searchPath(), Format: s.literalFormat(c)})
+	opts := &plan.Options{Catalog: c, SearchPath: s.settings.searchPath(), Format: s.literalFormat(c)}
+	ep, err := plan.Expression(n, want, opts)
+	if pgerr.CodeOf(err) == pgerr.CannotCoerce {
+		if ep, err = plan.Expression(n, datum.Type{}, opts); err == nil {
+			return datum.Null, pgerr.New(pgerr.DatatypeMismatch, "parameter $%d of type %s cannot be coerced to the expected type %s",
+				i+1, datum.FormatType(ep.Expr.Type()), datum.FormatType(want)).
+				WithHint("You will need to rewrite or cast the expression.")
+		}
+	}
 	if err != nil {
 		return datum.Null, err
 	}

@@ -63,8 +63,14 @@ type txBlock struct {
 	snapshot     mvcc.Snapshot
 	pinned       bool // snapshot is set
 	start        int64
-	savepoints   []string
-	local        []savedSetting // SET LOCAL to undo
+	savepoints   []savepoint
+	saved        []savedSetting // what SET changed, oldest first
+}
+
+// savepoint is a SAVEPOINT: its name and how much SET had changed before.
+type savepoint struct {
+	name  string
+	saved int
 }
 
 // NewSession opens a session.

@@ -217,7 +217,7 @@ func (c *conversation) bind(d *datadriven.TestData) {
 			continue
 		}
 		for i, v := range a.Vals {
-			if v == "null" {
+			if v == "null" || i >= len(p.Params()) {
 				args = append(args, datum.Null)
 				continue
 			}

@@ -73,9 +73,11 @@ type settings struct {
 	version int   // counts changes that plans depend on
 }
 
-// savedSetting is what SET LOCAL has to put back.
+// savedSetting is what the end of a transaction block has to put back: always
+// if SET LOCAL changed it, at ROLLBACK if SET did.
 type savedSetting struct {
 	name, value string
+	local       bool
 }
 
 func (st *settings) init(s *Session) {
@@ -143,11 +145,46 @@ func (s *Session) setSetting(name, value string, local bool) error {
 	case d != nil && d.fixed:
 		return pgerr.New(pgerr.CantChangeRuntimeParam, "parameter \"%s\" cannot be changed", d.name)
 	}
-	if local && s.block.open {
-		old, _ := s.settings.get(name)
-		s.block.local = append(s.block.local, savedSetting{name, old})
+	return s.changeSetting(d, name, value, local)
+}
+
+// changeSetting stores a value so that the end of the transaction block can put
+// the old one back. A local change outside a block is over at once.
+func (s *Session) changeSetting(d *setting, name, value string, local bool) error {
+	old, _ := s.settings.get(name)
+	if err := s.storeSetting(d, name, value); err != nil {
+		return err
 	}
-	return s.storeSetting(d, name, value)
+	if !s.block.open {
+		if local {
+			return s.storeSetting(d, name, old)
+		}
+		return nil
+	}
+	if !local { // outlives what SET LOCAL did to the same parameter before
+		for i := range s.block.saved {
+			if strings.EqualFold(s.block.saved[i].name, name) {
+				s.block.saved[i].local = false
+			}
+		}
+	}
+	s.block.saved = append(s.block.saved, savedSetting{name, old, local})
+	return nil
+}
+
+// restoreSettings puts back what was changed after the first keep changes:
+// all of it, or only what was local.
+func (s *Session) restoreSettings(keep int, all bool) error {
+	list := s.block.saved
+	for i := len(list) - 1; i >= keep; i-- {
+		if all || list[i].local {
+			if err := s.storeSetting(findSetting(list[i].name), list[i].name, list[i].value); err != nil {
+				return err
+			}
+		}
+	}
+	s.block.saved = list[:keep]
+	return nil
 }
 
 func (s *Session) storeSetting(d *setting, name, value string) error {
@@ -179,14 +216,14 @@ func (s *Session) reset(name string) error {
 	if d.fixed {
 		return pgerr.New(pgerr.CantChangeRuntimeParam, "parameter \"%s\" cannot be changed", d.name)
 	}
-	return s.storeSetting(d, d.name, d.value)
+	return s.changeSetting(d, d.name, d.value, false)
 }
 
 func (st *settings) resetAll() {
 	for _, d := range known {
 		if _, changed := st.values[strings.ToLower(d.name)]; changed && !d.fixed && d.name != "application_name" {
 			// A default always passes its own check.
-			_ = st.session.storeSetting(&d, d.name, d.value)
+			_ = st.session.changeSetting(&d, d.name, d.value, false)
 		}
 	}
 }
@@ -344,6 +381,9 @@ func (s *Session) runSet(n *pg.VariableSetStmt) (rowSource, error) {
 		return done("SET"), s.reset(n.Name)
 	case pg.VariableSetKind_VAR_SET_MULTI:
 		// SET TRANSACTION and SET SESSION CHARACTERISTICS: all run serializable.
+		if n.Name == "TRANSACTION" && !s.block.open {
+			s.notice("WARNING", pgerr.New(pgerr.NoActiveSQLTransaction, "SET TRANSACTION can only be used in transaction blocks"))
+		}
 		return done("SET"), nil
 	case pg.VariableSetKind_VAR_SET_CURRENT:
 		v, _ := s.settings.get(n.Name)

@@ -29,7 +29,7 @@ func (s *Session) analyze(ctx context.Context, p *Prepared) error {
 		p.kind = kindEmpty
 		return nil
 	}
-	if _, ends := n.Node.(*pg.Node_TransactionStmt); s.block.failed && !ends {
+	if s.block.failed && !endsFailed(n.GetTransactionStmt()) {
 		return pgerr.New(pgerr.InFailedSQLTransaction, "current transaction is aborted, commands ignored until end of transaction block")
 	}
 	switch n := n.Node.(type) {
@@ -157,7 +157,7 @@ func (s *Session) runExecute(ctx context.Context, n *pg.ExecuteStmt) (rowSource,
 	}
 	args := make([]datum.Datum, len(n.Params))
 	for i, a := range n.Params {
-		if args[i], err = s.evaluate(ctx, a, target.params[i]); err != nil {
+		if args[i], err = s.evaluate(ctx, a, i, target.params[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -39,44 +39,46 @@ func (s *Session) begin(tag string) (rowSource, error) {
 
 func (s *Session) commit(chain bool) (rowSource, error) {
 	if !s.block.open {
-		s.notice("WARNING", pgerr.New(pgerr.NoActiveSQLTransaction, "there is no transaction in progress"))
-		return done("COMMIT"), nil
+		return s.noBlock("COMMIT", chain)
 	}
 	tag := "COMMIT"
 	if s.block.failed {
 		tag = "ROLLBACK"
 	}
-	return done(tag), s.endBlock(chain)
+	return done(tag), s.endBlock(s.block.failed, chain)
 }
 
 func (s *Session) rollback(chain bool) (rowSource, error) {
 	if !s.block.open {
-		s.notice("WARNING", pgerr.New(pgerr.NoActiveSQLTransaction, "there is no transaction in progress"))
-		return done("ROLLBACK"), nil
+		return s.noBlock("ROLLBACK", chain)
 	}
-	return done("ROLLBACK"), s.endBlock(chain)
+	return done("ROLLBACK"), s.endBlock(true, chain)
 }
 
-func (s *Session) endBlock(chain bool) error {
-	local := s.block.local
-	s.block = txBlock{}
-	for i := len(local) - 1; i >= 0; i-- {
-		if err := s.storeSetting(findSetting(local[i].name), local[i].name, local[i].value); err != nil {
-			return err
-		}
-	}
+// noBlock is COMMIT or ROLLBACK outside a transaction block.
+func (s *Session) noBlock(command string, chain bool) (rowSource, error) {
 	if chain {
-		_, err := s.begin("")
+		return nil, pgerr.New(pgerr.NoActiveSQLTransaction, "%s AND CHAIN can only be used in transaction blocks", command)
+	}
+	s.notice("WARNING", pgerr.New(pgerr.NoActiveSQLTransaction, "there is no transaction in progress"))
+	return done(command), nil
+}
+
+func (s *Session) endBlock(undo, chain bool) error {
+	err := s.restoreSettings(0, undo)
+	s.block = txBlock{}
+	if err != nil || !chain {
 		return err
 	}
-	return nil
+	_, err = s.begin("")
+	return err
 }
 
 func (s *Session) savepoint(name string) (rowSource, error) {
 	if !s.block.open {
 		return nil, pgerr.New(pgerr.NoActiveSQLTransaction, "SAVEPOINT can only be used in transaction blocks")
 	}
-	s.block.savepoints = append(s.block.savepoints, name)
+	s.block.savepoints = append(s.block.savepoints, savepoint{name, len(s.block.saved)})
 	return done("SAVEPOINT"), nil
 }
 
@@ -86,7 +88,7 @@ func (s *Session) findSavepoint(name, command string) (int, error) {
 		return 0, pgerr.New(pgerr.NoActiveSQLTransaction, "%s can only be used in transaction blocks", command)
 	}
 	for i := len(s.block.savepoints) - 1; i >= 0; i-- {
-		if s.block.savepoints[i] == name {
+		if s.block.savepoints[i].name == name {
 			return i, nil
 		}
 	}
@@ -102,14 +104,30 @@ func (s *Session) release(name string) (rowSource, error) {
 	return done("RELEASE"), nil
 }
 
-// rollbackTo makes a failed block usable again; local queries have nothing to
-// undo.
+// rollbackTo makes a failed block usable again. Local queries have nothing to
+// undo; settings have.
 func (s *Session) rollbackTo(name string) (rowSource, error) {
 	i, err := s.findSavepoint(name, "ROLLBACK TO SAVEPOINT")
 	if err != nil {
 		return nil, err
 	}
+	if err := s.restoreSettings(s.block.savepoints[i].saved, true); err != nil {
+		return nil, err
+	}
 	s.block.savepoints = s.block.savepoints[:i+1]
 	s.block.failed = false
 	return done("ROLLBACK"), nil
+}
+
+// endsFailed tells that a statement is accepted in a failed transaction block.
+func endsFailed(n *pg.TransactionStmt) bool {
+	if n == nil {
+		return false
+	}
+	switch n.Kind {
+	case pg.TransactionStmtKind_TRANS_STMT_COMMIT, pg.TransactionStmtKind_TRANS_STMT_ROLLBACK,
+		pg.TransactionStmtKind_TRANS_STMT_ROLLBACK_TO, pg.TransactionStmtKind_TRANS_STMT_PREPARE:
+		return true
+	}
+	return false
 }

@@ -77,6 +77,7 @@ func (p *planner) addRel(r *rel, s *scope) error {
 	}
 	r.id = len(s.rels)
 	s.rels = append(s.rels, r)
+	s.shown = append(s.shown, columnsOf(r)...)
 	return nil
 }
 
@@ -308,7 +309,7 @@ func (p *planner) itemScope(lateral bool, s *scope) (*scope, []*rel) {
 	if !lateral {
 		return &scope{parent: s.parent, ctes: s.ctes}, nil
 	}
-	beside := &scope{parent: s.parent, rels: s.rels, usings: s.usings, ctes: s.ctes}
+	beside := &scope{parent: s.parent, rels: s.rels, shown: s.shown, ctes: s.ctes}
 	for _, r := range s.rels {
 		r.visible = true
 	}
@@ -466,143 +467,4 @@ func userColumns(f *catalog.Func) []column {
 		cols[i] = column{name: name, typ: a.Type}
 	}
 	return cols
-}
-
-// joinExpr is a JOIN written out.
-func (p *planner) joinExpr(j *pg.JoinExpr, s *scope) ([]item, []Expr, error) {
-	firstRel := len(s.rels)
-	left, conds, err := p.fromItem(j.Larg, s)
-	if err != nil {
-		return nil, nil, err
-	}
-	middle := len(s.rels)
-	right, more, err := p.fromItem(j.Rarg, s)
-	if err != nil {
-		return nil, nil, err
-	}
-	leftRels, rightRels := s.rels[firstRel:middle], s.rels[middle:]
-	on, merged, err := p.joinCondition(j, s, leftRels, rightRels)
-	if err != nil {
-		return nil, nil, err
-	}
-	if j.Alias != nil {
-		return nil, nil, pgerr.NotBuilt("an alias for a whole join is not supported")
-	}
-	kind := joinKind(j.Jointype)
-	if kind == InnerJoin {
-		s.usings = append(s.usings, merged...)
-		return append(left, right...), append(append(conds, more...), on...), nil
-	}
-	it, err := p.outerJoin(kind, left, conds, right, more, on)
-	if err != nil {
-		return nil, nil, err
-	}
-	if kind == FullJoin && len(merged) > 0 {
-		return nil, nil, pgerr.NotBuilt("FULL JOIN with USING is not supported")
-	}
-	s.usings = append(s.usings, merged...)
-	return []item{it}, nil, nil
-}
-
-func joinKind(t pg.JoinType) JoinKind {
-	switch t {
-	case pg.JoinType_JOIN_LEFT:
-		return LeftJoin
-	case pg.JoinType_JOIN_RIGHT:
-		return RightJoin
-	case pg.JoinType_JOIN_FULL:
-		return FullJoin
-	}
-	return InnerJoin
-}
-
-// joinCondition analyzes ON, USING or NATURAL. merged are the columns that
-// USING shows once.
-func (p *planner) joinCondition(j *pg.JoinExpr, s *scope, left, right []*rel) (on []Expr, merged []column, err error) {
-	beside := &scope{parent: s.parent, rels: slices.Concat(left, right), ctes: s.ctes, noAggs: "JOIN conditions"}
-	for _, r := range beside.rels {
-		r.visible = true
-	}
-	names, _ := nameParts(j.UsingClause)
-	if j.IsNatural {
-		names = commonNames(left, right)
-	}
-	if j.Quals != nil {
-		beside.usings = s.usings
-		e, err := p.condition(j.Quals, beside, "JOIN/ON")
-		s.absorb(beside)
-		return conjuncts(e), nil, err
-	}
-	for _, name := range names {
-		e, c, err := p.usingColumn(name, s, left, right, joinKind(j.Jointype))
-		if err != nil {
-			return nil, nil, err
-		}
-		on, merged = append(on, e), append(merged, c)
-	}
-	return on, merged, nil
-}
-
-func commonNames(left, right []*rel) []string {
-	var names []string
-	for _, l := range left {
-		for i, c := range l.cols {
-			if l.merged[i] {
-				continue
-			}
-			for _, r := range right {
-				if slices.ContainsFunc(r.cols, func(d column) bool { return d.name == c.name }) {
-					names = append(names, c.name)
-				}
-			}
-		}
-	}
-	return names
-}
-
-func (p *planner) usingColumn(name string, s *scope, left, right []*rel, kind JoinKind) (Expr, column, error) {
-	find := func(rels []*rel, side string) (*Slot, *rel, int, error) {
-		for _, r := range rels {
-			for i := range r.cols {
-				if r.cols[i].name == name && !r.merged[i] {
-					return p.useColumn(r, i), r, i, nil
-				}
-			}
-		}
-		return nil, nil, 0, pgerr.New(pgerr.UndefinedColumn, "column \"%s\" specified in USING clause does not exist in %s table", name, side)
-	}
-	var l *Slot
-	if u := slices.IndexFunc(s.usings, func(c column) bool { return c.name == name }); u >= 0 {
-		l = NewSlot(s.usings[u].typ, s.usings[u].slot, name)
-		s.usings = slices.Delete(s.usings, u, u+1)
-	} else {
-		var lr *rel
-		var li int
-		var err error
-		if l, lr, li, err = find(left, "left"); err != nil {
-			return nil, column{}, err
-		}
-		lr.merge(li)
-	}
-	r, rr, ri, err := find(right, "right")
-	if err != nil {
-		return nil, column{}, err
-	}
-	rr.merge(ri)
-	e, err := p.operator("=", l, r, -1)
-	if err != nil {
-		return nil, column{}, err
-	}
-	keep := l
-	if kind == RightJoin {
-		keep = r
-	}
-	return e, column{name: name, typ: keep.typ, slot: keep.Index}, nil
-}
-
-func (r *rel) merge(i int) {
-	if r.merged == nil {
-		r.merged = map[int]bool{}
-	}
-	r.merged[i] = true
 }

@@ -286,8 +286,15 @@ func (p *planner) bindCall(f *callee, m builtin.Match, args []Expr, loc int32) (
 		}
 	}
 	if f.user != nil {
-		if len(f.user.OutArgs()) == 0 {
+		switch outs := f.user.OutArgs(); {
+		case len(outs) == 0:
 			ret = datum.Type{Desc: ret.Desc, Mod: f.user.Ret.Mod}
+		case len(outs) > 1:
+			fields := make([]datum.Field, len(outs))
+			for i, a := range outs {
+				fields[i] = datum.Field{Name: a.Name, Type: a.Type}
+			}
+			ret = recordOf(fields)
 		}
 	}
 	if m.Collect > 0 && !collectsAny(f) {

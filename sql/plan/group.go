@@ -159,7 +159,7 @@ func (p *planner) groupClauses(n *pg.SelectStmt, targets []target, s *scope) (Ex
 func (p *planner) groupKey(g *pg.Node, targets []target, s *scope) (Expr, error) {
 	if ref := g.GetColumnRef(); ref != nil {
 		parts, _ := nameParts(ref.Fields)
-		col, err := p.findColumn(parts, &scope{rels: s.rels, usings: s.usings}, ref.Location)
+		col, err := p.findColumn(parts, &scope{rels: s.rels, shown: s.shown}, ref.Location)
 		if err != nil {
 			return nil, err
 		}

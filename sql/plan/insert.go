@@ -438,10 +438,6 @@ func (p *planner) onConflict(n *pg.OnConflictClause, m *Modify, name string, s *
 	existing := p.slotsRel(m.Table, name, c.ExistingSlots)
 	excluded := p.slotsRel(m.Table, "excluded", m.NewSlots)
 	at := &scope{parent: s.parent, rels: []*rel{existing, excluded}, ctes: s.ctes, noAggs: "ON CONFLICT"}
-	// An unqualified name means the existing row.
-	for i := range excluded.cols {
-		excluded.merge(i)
-	}
 	set, changed, err := p.assignments(n.TargetList, m.Table, at, c.ExistingSlots)
 	if err != nil {
 		return err

@@ -237,9 +237,9 @@ type column struct {
 	slot  int
 	table datum.OID
 	attr  int16
-	// lit is the literal of unknown type that the column is, if it is one: what
-	// uses the column decides the type. loc is where the column was written.
-	lit *Const
+	// lit is the literal or parameter of unknown type that the column is, if it is
+	// one: what uses the column decides the type. loc is where it was written.
+	lit Expr
 	loc int32
 }
 

@@ -24,8 +24,9 @@ type rel struct {
 	fscan  *FuncScan
 	cscan  *CTEScan
 	table  *catalog.Table
-	// noStar tells that * skips the columns that a USING join has merged.
-	merged map[int]bool
+	// computed are the slots of merged columns that a join computes; such a rel has
+	// no columns and no name.
+	computed []int
 	// visible is false for an item that an expression stands beside, not behind.
 	visible bool
 	lateral bool
@@ -35,9 +36,9 @@ type rel struct {
 type scope struct {
 	parent *scope
 	rels   []*rel
-	// usings are the merged columns of JOIN ... USING, found before the rels.
-	usings []column
-	ctes   map[string]*cteRef
+	// shown are the columns that names without qualifier find; nil = all of rels.
+	shown []shown
+	ctes  map[string]*cteRef
 	// outer counts references to the scope's parent: see correlated.
 	correlated bool
 	volatile   bool
@@ -137,47 +138,69 @@ func markCorrelated(s, at *scope) {
 	}
 }
 
+// finder collects the one column that a name means in a scope.
+type finder struct {
+	planner *planner
+	name    string
+	loc     int32
+	found   Expr
+}
+
+func (f *finder) see(name string, use func() *Slot) error {
+	switch {
+	case name != f.name:
+		return nil
+	case f.found != nil:
+		return f.planner.errAt(f.loc, pgerr.AmbiguousColumn, "column reference \"%s\" is ambiguous", name)
+	}
+	f.found = use()
+	return nil
+}
+
+// findIn looks for a column in one scope: first those that * shows, then the
+// system columns.
 func (p *planner) findIn(s *scope, qualifier []string, name string, loc int32) (Expr, error) {
-	if len(qualifier) == 0 {
-		for i := range s.usings {
-			if s.usings[i].name == name {
-				c := &s.usings[i]
-				return NewSlot(c.typ, c.slot, c.name), nil
-			}
-		}
-	}
-	var found Expr
-	for _, r := range s.rels {
-		if !r.visible || !r.matches(qualifier) {
-			continue
-		}
-		for i := range r.cols {
-			if r.cols[i].name != name || len(qualifier) == 0 && r.merged[i] {
-				continue
-			}
-			if found != nil {
-				return nil, p.errAt(loc, pgerr.AmbiguousColumn, "column reference \"%s\" is ambiguous", name)
-			}
-			found = p.useColumn(r, i)
-		}
-	}
-	if found != nil {
-		return found, nil
+	f := &finder{planner: p, name: name, loc: loc}
+	err := f.ordinary(s, qualifier)
+	if err != nil || f.found != nil {
+		return f.found, err
 	}
 	for _, r := range s.rels {
 		if !r.visible || !r.matches(qualifier) {
 			continue
 		}
 		for i := range r.hidden {
-			if r.hidden[i].name == name {
-				if found != nil {
-					return nil, p.errAt(loc, pgerr.AmbiguousColumn, "column reference \"%s\" is ambiguous", name)
-				}
-				found = p.useHidden(r, i)
+			if err := f.see(r.hidden[i].name, func() *Slot { return p.useHidden(r, i) }); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return found, nil
+	return f.found, nil
+}
+
+func (f *finder) ordinary(s *scope, qualifier []string) error {
+	if len(qualifier) == 0 {
+		for _, c := range s.columns() {
+			if c.merged == nil && !c.rel.visible {
+				continue
+			}
+			if err := f.see(c.name(), func() *Slot { return f.planner.useShown(&c) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, r := range s.rels {
+		if !r.visible || !r.matches(qualifier) {
+			continue
+		}
+		for i := range r.cols {
+			if err := f.see(r.cols[i].name, func() *Slot { return f.planner.useColumn(r, i) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (r *rel) matches(qualifier []string) bool {
@@ -338,14 +361,11 @@ func (p *planner) star(ref *pg.ColumnRef, s *scope) ([]Expr, []column, error) {
 		if len(s.rels) == 0 {
 			return nil, nil, p.errAt(ref.Location, pgerr.SyntaxError, "SELECT * with no tables specified is not valid")
 		}
-		for _, c := range s.usings {
-			exprs, cols = append(exprs, NewSlot(c.typ, c.slot, c.name)), append(cols, c)
-		}
-		for _, r := range s.rels {
-			for i := range r.cols {
-				if !r.merged[i] {
-					add(r, i)
-				}
+		for _, c := range s.columns() {
+			if c.merged != nil {
+				exprs, cols = append(exprs, p.useShown(&c)), append(cols, *c.merged)
+			} else {
+				add(c.rel, c.col)
 			}
 		}
 		return exprs, cols, nil

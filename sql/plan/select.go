@@ -74,6 +74,9 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 		conds = append(conds, conjuncts(e)...)
 		s.noAggs = ""
 	}
+	if err := p.settleDistinct(n, targets); err != nil {
+		return nil, err
+	}
 	keys, err := p.sortKeys(n.SortClause, targets, s, len(n.DistinctClause) > 0 && !onDistinct(n))
 	if err != nil {
 		return nil, err
@@ -197,8 +200,11 @@ func (p *planner) project(node Node, targets []target, s *scope) (Node, []column
 	for i, t := range targets {
 		cols[i] = t.col
 		cols[i].typ, cols[i].loc = t.expr.Type(), location(t.node)
-		if c, ok := t.expr.(*Const); ok && c.typ.Desc == datum.Unknown {
-			cols[i].lit = c
+		if cols[i].typ.Desc == datum.Unknown {
+			switch t.expr.(type) {
+			case *Const, *Param:
+				cols[i].lit = t.expr
+			}
 		}
 		if sl, ok := t.expr.(*Slot); ok {
 			if r := p.owner[sl.Index]; r == nil || slices.Contains(s.rels, r) {
@@ -219,6 +225,39 @@ func (p *planner) project(node Node, targets []target, s *scope) (Node, []column
 type orderKey struct {
 	key    SortKey
 	target int // -1 = key.Expr stands alone
+}
+
+// settleTarget makes text of a literal that is to be sorted or compared.
+func (p *planner) settleTarget(t *target) error {
+	e, err := p.settle(t.expr)
+	t.expr, t.col.typ = e, e.Type()
+	return err
+}
+
+// settleDistinct does so for all columns of SELECT DISTINCT, or for those that
+// DISTINCT ON names.
+func (p *planner) settleDistinct(n *pg.SelectStmt, targets []target) error {
+	if len(n.DistinctClause) == 0 {
+		return nil
+	}
+	if !onDistinct(n) {
+		for i := range targets {
+			if err := p.settleTarget(&targets[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, d := range n.DistinctClause {
+		i, err := p.outputColumn(d, targets, "DISTINCT ON")
+		if err == nil && i >= 0 {
+			err = p.settleTarget(&targets[i])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sortKeys analyzes ORDER BY: a name or number of an output column, or an
@@ -256,6 +295,9 @@ func (p *planner) sortKeys(list []*pg.Node, targets []target, s *scope, distinct
 			}
 		}
 		if i >= 0 {
+			if err := p.settleTarget(&targets[i]); err != nil {
+				return nil, err
+			}
 			k.key.Expr = targets[i].expr
 		}
 		k.target = i
@@ -450,7 +492,7 @@ func (p *planner) limit(n *pg.SelectStmt, s *scope, sort []SortKey) (*Limit, err
 		return nil, nil
 	}
 	l := &Limit{}
-	at := &scope{parent: s.parent, rels: s.rels, usings: s.usings, ctes: s.ctes, noAggs: "LIMIT"}
+	at := &scope{parent: s.parent, rels: s.rels, shown: s.shown, ctes: s.ctes, noAggs: "LIMIT"}
 	expr := func(node *pg.Node, clause string) (Expr, error) {
 		if node == nil {
 			return nil, nil

@@ -61,6 +61,9 @@ func (p *planner) bestPath(r *rel, conds []Expr, available []*rel) path {
 			best = pt
 		}
 	}
+	if pt, ok := p.alternativesPath(r, conds, available); ok && pt.cost < best.cost {
+		best = pt
+	}
 	for _, c := range conds {
 		if !slices.Contains(best.used, c) && p.refersTo(c, r) && p.known(c, append(available, r)) {
 			best.rows *= 0.5
@@ -68,6 +71,34 @@ func (p *planner) bestPath(r *rel, conds []Expr, available []*rel) path {
 	}
 	best.rows = max(best.rows, 1)
 	return best
+}
+
+// alternativesPath reads a range of one index for every arm of an OR. The OR
+// itself stays as a filter: the ranges may answer its arms in part only.
+func (p *planner) alternativesPath(r *rel, conds []Expr, available []*rel) (path, bool) {
+	best, found := path{}, false
+	for _, c := range conds {
+		or, ok := c.(*BoolOp)
+		if !ok || or.Op != Or {
+			continue
+		}
+		for i := range r.table.Indexes {
+			pt := path{index: &r.table.Indexes[i]}
+			for _, arm := range or.Args {
+				one, ok := p.indexPath(r, pt.index, p.comparisons(r, conjuncts(arm), available))
+				if !ok {
+					pt.ranges = nil
+					break
+				}
+				pt.ranges = append(pt.ranges, one.ranges...)
+				pt.rows, pt.cost = pt.rows+one.rows, pt.cost+one.cost
+			}
+			if pt.ranges != nil && (!found || pt.cost < best.cost) {
+				best, found = pt, true
+			}
+		}
+	}
+	return best, found
 }
 
 // provenancePath reads versions through the primary index only: an entry of a
@@ -109,7 +140,7 @@ func (p *planner) comparisons(r *rel, conds []Expr, available []*rel) map[int][]
 			if i, ok := p.columnOf(e.Arg, r); ok && !e.Not {
 				out[i] = append(out[i], comparison{cond, "isnull", nil})
 			}
-		case *Slot, *BoolOp:
+		case *Slot, *BoolOp, *BoolTest:
 			p.booleanComparison(cond, add)
 		}
 	}
@@ -121,6 +152,10 @@ func (p *planner) booleanComparison(cond Expr, add func(cond, column Expr, op st
 	switch e := cond.(type) {
 	case *Slot:
 		add(cond, e, "=", NewConst(datum.T(datum.BoolType), datum.Bool(true)))
+	case *BoolTest:
+		if s, ok := e.Arg.(*Slot); ok && !e.Not && !e.Want.IsNull() {
+			add(cond, s, "=", NewConst(datum.T(datum.BoolType), e.Want))
+		}
 	case *BoolOp:
 		if e.Op == Not {
 			if s, ok := e.Args[0].(*Slot); ok {

@@ -16,9 +16,12 @@ import (
 // an outer join that was planned as a whole.
 type item struct {
 	rels []*rel
-	base *rel // a single rel whose access path is open; nil if node is set
+	base *rel // a single rel whose access path is open; nil otherwise
 	node Node
 	rows float64
+	// outer is an outer join that is planned when the conditions around it are
+	// known.
+	outer *outerJoin
 	// needs are the rels that a LATERAL item refers to.
 	needs []*rel
 }
@@ -35,10 +38,15 @@ func (p *planner) from(list []*pg.Node, s *scope) ([]item, []Expr, error) {
 		}
 		items, conds = append(items, more...), append(conds, on...)
 	}
-	for _, r := range s.rels {
-		r.visible = true
-	}
+	reveal(s.rels)
 	return items, conds, nil
+}
+
+// reveal lets names find items.
+func reveal(rels []*rel) {
+	for _, r := range rels {
+		r.visible = !r.inside
+	}
 }
 
 func (p *planner) fromItem(n *pg.Node, s *scope) ([]item, []Expr, error) {
@@ -50,9 +58,9 @@ func (p *planner) fromItem(n *pg.Node, s *scope) ([]item, []Expr, error) {
 	var err error
 	switch n := n.Node.(type) {
 	case *pg.Node_RangeVar:
-		it, err = p.rangeVar(n.RangeVar, s)
+		return p.rangeVar(n.RangeVar, s)
 	case *pg.Node_RangeSubselect:
-		it, err = p.rangeSubselect(n.RangeSubselect, s)
+		return p.rangeSubselect(n.RangeSubselect, s)
 	case *pg.Node_RangeFunction:
 		it, err = p.rangeFunction(n.RangeFunction, s)
 	case *pg.Node_JoinExpr:
@@ -71,7 +79,7 @@ func (p *planner) fromItem(n *pg.Node, s *scope) ([]item, []Expr, error) {
 // addRel puts an item into the scope; two of one name are an error.
 func (p *planner) addRel(r *rel, s *scope) error {
 	for _, o := range s.rels {
-		if o.alias == r.alias && o.alias != "" && (o.schema == r.schema || r.schema == "" || o.schema == "") {
+		if o.alias == r.alias && o.alias != "" && !o.inside && (o.schema == r.schema || r.schema == "" || o.schema == "") {
 			return pgerr.New(pgerr.DuplicateAlias, "table name \"%s\" specified more than once", r.alias)
 		}
 	}
@@ -82,25 +90,30 @@ func (p *planner) addRel(r *rel, s *scope) error {
 }
 
 // rangeVar is a table, a view, a computed relation or a WITH query.
-func (p *planner) rangeVar(v *pg.RangeVar, s *scope) (item, error) {
+func (p *planner) rangeVar(v *pg.RangeVar, s *scope) ([]item, []Expr, error) {
 	if v.Schemaname == "" {
 		if c := s.findCTE(v.Relname); c != nil {
-			return p.cteItem(c, v, s)
+			return alone(p.cteItem(c, v, s))
 		}
 	}
 	if v.Catalogname != "" && v.Catalogname != "tallystick" {
-		return item{}, p.errAt(v.Location, pgerr.FeatureNotSupported, "cross-database references are not implemented: \"%s.%s.%s\"", v.Catalogname, v.Schemaname, v.Relname)
+		return nil, nil, p.errAt(v.Location, pgerr.FeatureNotSupported, "cross-database references are not implemented: \"%s.%s.%s\"", v.Catalogname, v.Schemaname, v.Relname)
 	}
 	t, provenance, err := p.findTable(v)
 	if err != nil {
-		return item{}, err
+		return nil, nil, err
 	}
 	if t == nil {
-		return p.virtualItem(v, s)
+		return alone(p.virtualItem(v, s))
 	}
 	if t.Kind == catalog.View {
 		return p.viewItem(t, v, s)
 	}
+	return alone(p.tableItem(t, provenance, v, s))
+}
+
+// tableItem puts a stored table into the scope.
+func (p *planner) tableItem(t *catalog.Table, provenance bool, v *pg.RangeVar, s *scope) (item, error) {
 	r := p.tableRel(t, provenance)
 	if v.Alias == nil {
 		r.schema = t.Schema
@@ -111,10 +124,12 @@ func (p *planner) rangeVar(v *pg.RangeVar, s *scope) (item, error) {
 	if err := p.nameRel(r, v.Relname, v.Alias); err != nil {
 		return item{}, err
 	}
-	if err := p.addRel(r, s); err != nil {
-		return item{}, err
-	}
-	return item{rels: []*rel{r}, base: r}, nil
+	return item{rels: []*rel{r}, base: r}, p.addRel(r, s)
+}
+
+// alone makes a list of one item.
+func alone(it item, err error) ([]item, []Expr, error) {
+	return []item{it}, nil, err
 }
 
 // tableRel makes the item of a stored table; slots are given out on use.
@@ -245,53 +260,48 @@ func (p *planner) virtualItem(v *pg.RangeVar, s *scope) (item, error) {
 }
 
 // viewItem plans the query of a view in its own name space.
-func (p *planner) viewItem(t *catalog.Table, v *pg.RangeVar, s *scope) (item, error) {
+func (p *planner) viewItem(t *catalog.Table, v *pg.RangeVar, s *scope) ([]item, []Expr, error) {
 	st, err := parse.One(t.Query)
 	if err != nil {
-		return item{}, err
+		return nil, nil, err
 	}
-	var q *query
+	var src *source
 	err = p.inStored(func() error {
-		q, err = p.selectStmt(st.Node.GetSelectStmt(), &scope{})
+		src, err = p.subquerySource(st.Node.GetSelectStmt(), &scope{})
 		return err
 	})
 	if err != nil {
-		return item{}, err
+		return nil, nil, err
 	}
-	r := &rel{cols: slices.Clone(q.cols)}
-	for i := range r.cols {
-		r.cols[i].name = t.Columns[i].Name
-		r.cols[i].table, r.cols[i].attr = t.OID, int16(i+1)
-		p.owner[r.cols[i].slot] = r
+	for i := range src.cols {
+		src.cols[i].name, src.cols[i].table, src.cols[i].attr = t.Columns[i].Name, t.OID, int16(i+1)
 	}
-	if err := p.nameRel(r, v.Relname, v.Alias); err != nil {
-		return item{}, err
-	}
-	return item{rels: []*rel{r}, node: q.node, rows: estimate(q.node)}, p.addRel(r, s)
+	return p.sourceItems(src, &rel{}, v.Relname, v.Alias, nil, s)
 }
 
 // rangeSubselect is (SELECT ...) AS alias.
-func (p *planner) rangeSubselect(n *pg.RangeSubselect, s *scope) (item, error) {
+func (p *planner) rangeSubselect(n *pg.RangeSubselect, s *scope) ([]item, []Expr, error) {
 	inner, seen := p.itemScope(n.Lateral, s)
-	q, err := p.selectStmt(n.Subquery.GetSelectStmt(), inner)
+	var src *source
+	var err error
+	sel := n.Subquery.GetSelectStmt()
+	if n.Lateral {
+		var q *query
+		if q, err = p.selectStmt(sel, inner); err == nil {
+			src, err = p.plannedSource(q)
+		}
+	} else {
+		src, err = p.subquerySource(sel, inner)
+	}
 	if err != nil {
-		return item{}, err
+		return nil, nil, err
 	}
 	s.absorbItem(inner, n.Lateral)
-	if err := p.settleUnknown(q); err != nil {
-		return item{}, err
-	}
-	r := &rel{cols: slices.Clone(q.cols), lateral: n.Lateral}
-	p.own(r)
 	alias := ""
 	if n.Alias != nil {
 		alias = n.Alias.Aliasname
 	}
-	if err := p.nameRel(r, alias, n.Alias); err != nil {
-		return item{}, err
-	}
-	it := item{rels: []*rel{r}, node: q.node, rows: estimate(q.node), needs: p.needs(q.node, seen)}
-	return it, p.addRel(r, s)
+	return p.sourceItems(src, &rel{lateral: n.Lateral}, alias, n.Alias, seen, s)
 }
 
 // own makes r the owner of the slots of its columns.
@@ -310,9 +320,7 @@ func (p *planner) itemScope(lateral bool, s *scope) (*scope, []*rel) {
 		return &scope{parent: s.parent, ctes: s.ctes}, nil
 	}
 	beside := &scope{parent: s.parent, rels: s.rels, shown: s.shown, ctes: s.ctes}
-	for _, r := range s.rels {
-		r.visible = true
-	}
+	reveal(s.rels)
 	return beside.child(), s.rels
 }
 

@@ -292,15 +292,25 @@ func (p *planner) checkGrouped(sl *Slot, s *scope, loc int32) error {
 		return nil
 	}
 	name := sl.Name
-	if r.alias != "" {
-		name = r.alias + "." + name
+	if alias := shownAlias(sl.Index, r, s); alias != "" {
+		name = alias + "." + name
 	}
 	return p.errAt(loc, pgerr.GroupingError, "column \"%s\" must appear in the GROUP BY clause or be used in an aggregate function", name)
 }
 
+// shownAlias is the name under which the query knows the item of a slot.
+func shownAlias(slot int, r *rel, s *scope) string {
+	for _, o := range s.rels {
+		if !o.inside && slices.ContainsFunc(o.cols, func(c column) bool { return c.slot == slot }) {
+			return o.alias
+		}
+	}
+	return r.alias
+}
+
 // dependsOnKey tells whether all primary key columns of r are group keys.
 func (p *planner) dependsOnKey(r *rel, s *scope) bool {
-	if r.table == nil || r.scan == nil || r.scan.Provenance {
+	if r.inside || r.table == nil || r.scan == nil || r.scan.Provenance {
 		return false
 	}
 	for _, k := range r.table.Primary().Keys {

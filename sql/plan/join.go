@@ -71,10 +71,13 @@ func (p *planner) joinItems(items []item, conds []Expr, order *wantedOrder) (Nod
 	if len(items) == 0 {
 		return &Result{}, conds, nil
 	}
+	left, conds, err := p.openJoins(items, conds)
+	if err != nil {
+		return nil, nil, err
+	}
 	var node Node
 	var joined []*rel
 	rows := 1.0
-	left := slices.Clone(items)
 	for len(left) > 0 {
 		best, step, err := p.nextItem(left, conds, joined, rows, node == nil)
 		if err != nil {
@@ -82,7 +85,7 @@ func (p *planner) joinItems(items []item, conds []Expr, order *wantedOrder) (Nod
 		}
 		it := left[best]
 		if node == nil && len(left) == 1 && order != nil && it.base != nil && it.base.table != nil {
-			p.useOrder(&it, &step.path, order)
+			p.useOrder(&it, &step.path, order, conds)
 		}
 		var used []Expr
 		node, used = p.addItem(node, &it, step, conds, joined)
@@ -217,9 +220,9 @@ func (p *planner) hashKeysOf(it *item, conds []Expr, joined []*rel) *hashKeys {
 			continue
 		}
 		switch {
-		case p.known(a, joined) && p.onlyOf(b, it.rels):
+		case p.onlyOf(a, joined) && p.onlyOf(b, it.rels):
 			keys.add(a, b, cond)
-		case p.known(b, joined) && p.onlyOf(a, it.rels):
+		case p.onlyOf(b, joined) && p.onlyOf(a, it.rels):
 			keys.add(b, a, cond)
 		}
 	}
@@ -267,45 +270,6 @@ func (p *planner) addItem(node Node, it *item, step joinStep, conds []Expr, join
 	}, used
 }
 
-// outerJoin plans LEFT, RIGHT or FULL JOIN as a unit.
-func (p *planner) outerJoin(kind JoinKind, left []item, leftConds []Expr, right []item, rightConds, on []Expr) (item, error) {
-	if kind == RightJoin {
-		left, right, leftConds, rightConds, kind = right, left, rightConds, leftConds, LeftJoin
-	}
-	outer := p.pending
-	p.pending = map[*rel]bool{}
-	defer func() { p.pending = outer }()
-	var leftRels, rightRels []*rel
-	for _, it := range left {
-		leftRels = append(leftRels, it.rels...)
-	}
-	for _, it := range right {
-		rightRels = append(rightRels, it.rels...)
-	}
-	for _, r := range slices.Concat(leftRels, rightRels) {
-		p.pending[r] = true
-	}
-	lnode, rest, err := p.joinItems(left, leftConds, nil)
-	if err != nil {
-		return item{}, err
-	}
-	lnode = filtered(lnode, rest)
-	out := item{rels: slices.Concat(leftRels, rightRels), rows: nominalRows}
-	for _, it := range slices.Concat(left, right) {
-		for _, r := range it.needs {
-			if !slices.Contains(out.rels, r) {
-				out.needs = append(out.needs, r)
-			}
-		}
-	}
-	if kind == FullJoin {
-		out.node, err = p.fullJoin(lnode, leftRels, right, rightConds, on)
-		return out, err
-	}
-	out.node, err = p.leftJoin(lnode, leftRels, right, rightRels, rightConds, on)
-	return out, err
-}
-
 func filtered(n Node, conds []Expr) Node {
 	if f := conjunction(conds); f != nil {
 		return &Filter{Child: n, Cond: f}
@@ -313,78 +277,36 @@ func filtered(n Node, conds []Expr) Node {
 	return n
 }
 
-// leftJoin adds the right side: by index look-ups if it is a single table with
-// a fitting index, hashed if there are equalities, else by a plain loop.
-func (p *planner) leftJoin(lnode Node, leftRels []*rel, right []item, rightRels []*rel, rightConds, on []Expr) (Node, error) {
-	// What ON says about the right side alone limits that side.
-	var local, cross []Expr
-	for _, c := range on {
-		if p.known(c, rightRels) && !p.known(c, nil) {
-			local = append(local, c)
-		} else {
-			cross = append(cross, c)
-		}
-	}
-	if len(right) == 1 {
-		it := &right[0]
-		pt := p.itemPath(it, on, leftRels)
-		if !pt.full || len(it.needs) > 0 {
-			inner, used := p.leaf(it, &pt, slices.Concat(on, rightConds), leftRels)
-			return &NestLoop{Kind: LeftJoin, Outer: lnode, Inner: inner, Cond: conjunction(without(on, used))}, nil
-		}
-	}
-	rnode, rest, err := p.joinItems(right, slices.Concat(rightConds, local), nil)
-	if err != nil {
-		return nil, err
-	}
-	rnode = filtered(rnode, rest)
-	all := item{rels: rightRels}
-	if keys := p.hashKeysOf(&all, cross, leftRels); keys != nil {
-		return &HashJoin{Kind: LeftJoin, Outer: lnode, Inner: rnode, OuterKeys: keys.outer, InnerKeys: keys.inner,
-			Cond: conjunction(without(cross, keys.used))}, nil
-	}
-	return &NestLoop{Kind: LeftJoin, Outer: lnode, Inner: rnode, Cond: conjunction(cross)}, nil
-}
-
-func (p *planner) fullJoin(lnode Node, leftRels []*rel, right []item, rightConds, on []Expr) (Node, error) {
-	rnode, rest, err := p.joinItems(right, rightConds, nil)
-	if err != nil {
-		return nil, err
-	}
-	rnode = filtered(rnode, rest)
-	all := item{}
-	for _, it := range right {
-		all.rels = append(all.rels, it.rels...)
-	}
-	keys := p.hashKeysOf(&all, on, leftRels)
-	if keys == nil { // no equality to hash by: all rows meet under one key
-		one := NewConst(datum.T(datum.Int4), datum.Int(1))
-		keys = &hashKeys{outer: []Expr{one}, inner: []Expr{one}}
-	}
-	return &HashJoin{Kind: FullJoin, Outer: lnode, Inner: rnode, OuterKeys: keys.outer, InnerKeys: keys.inner,
-		Cond: conjunction(without(on, keys.used))}, nil
-}
-
 // wantedOrder is the ORDER BY of a query over one table; met is set if the
 // scan delivers it.
 type wantedOrder struct {
 	keys    []SortKey
 	limited bool
+	noNulls bool // rows whose keys are null do not matter
 	met     bool
 }
 
 // useOrder tries to read the table in the wanted order.
-func (p *planner) useOrder(it *item, pt *path, order *wantedOrder) {
+func (p *planner) useOrder(it *item, pt *path, order *wantedOrder, conds []Expr) {
 	r := it.base
 	if r.scan.Provenance {
 		return
 	}
-	if p.delivers(r, pt, order.keys) {
+	if p.delivers(r, pt, order) {
 		order.met = true
 		return
 	}
 	if !pt.full {
 		return
+	}
+	if order.limited { // of a range only the first rows are read
+		cmps := p.comparisons(r, conds, nil)
+		for i := range r.table.Indexes {
+			if try, ok := p.indexPath(r, &r.table.Indexes[i], cmps); ok && p.delivers(r, &try, order) {
+				*pt, order.met = try, true
+				return
+			}
+		}
 	}
 	for i := range r.table.Indexes {
 		idx := &r.table.Indexes[i]
@@ -393,7 +315,7 @@ func (p *planner) useOrder(it *item, pt *path, order *wantedOrder) {
 		}
 		try := *pt
 		try.index = idx
-		if p.delivers(r, &try, order.keys) {
+		if p.delivers(r, &try, order) {
 			*pt, order.met = try, true
 			return
 		}
@@ -402,13 +324,13 @@ func (p *planner) useOrder(it *item, pt *path, order *wantedOrder) {
 
 // delivers tells whether the path's index order is the wanted one, forwards or
 // backwards, and sets the direction.
-func (p *planner) delivers(r *rel, pt *path, keys []SortKey) bool {
+func (p *planner) delivers(r *rel, pt *path, order *wantedOrder) bool {
 	if len(pt.ranges) > 1 || len(pt.ranges) == 1 && pt.ranges[0].In != nil {
 		return false
 	}
 	k := 0 // next index key
 	reverse, decided := false, false
-	for _, want := range keys {
+	for _, want := range order.keys {
 		col, ok := p.columnOf(want.Expr, r)
 		if !ok {
 			return false
@@ -434,7 +356,7 @@ func (p *planner) delivers(r *rel, pt *path, keys []SortKey) bool {
 			return false
 		}
 		nullsFirst := key.NullsFirst != back
-		if !r.table.Columns[col].NotNull && nullsFirst != want.NullsFirst {
+		if !r.table.Columns[col].NotNull && !order.noNulls && nullsFirst != want.NullsFirst {
 			return false
 		}
 		reverse, decided = back, true

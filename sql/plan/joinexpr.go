@@ -91,9 +91,7 @@ func (p *planner) joinExpr(n *pg.JoinExpr, s *scope) ([]item, []Expr, error) {
 		}
 		at.rels, at.shown = slices.Clone(s.rels[rels:]), slices.Clone(s.shown[columns:])
 	}
-	for _, r := range s.rels[firstRel:] {
-		r.visible = true
-	}
+	reveal(s.rels[firstRel:])
 	if err := p.joinCondition(n, &j, s); err != nil {
 		return nil, nil, err
 	}
@@ -102,19 +100,14 @@ func (p *planner) joinExpr(n *pg.JoinExpr, s *scope) ([]item, []Expr, error) {
 		s.shown = append(s.shown[:firstShown], columns...)
 		return append(j.left.items, j.right.items...), slices.Concat(j.left.conds, j.right.conds, j.on), err
 	}
-	it, err := p.outerJoin(j.kind, j.left.items, j.left.conds, j.right.items, j.right.conds, j.on)
-	if err != nil {
-		return nil, nil, err
-	}
 	columns, computed, err := p.mergedColumns(&j)
 	if err != nil {
 		return nil, nil, err
 	}
+	it := outerItem(&j)
 	if computed != nil {
-		computed.Child = it.node
-		it.node = computed
 		holder := &rel{computed: computed.Out}
-		it.rels = append(it.rels, holder)
+		it.rels, it.outer.computed = append(it.rels, holder), computed
 		for _, slot := range computed.Out {
 			p.owner[slot] = holder
 		}

@@ -365,6 +365,9 @@ func (p *planner) rowCompare(op string, l, r *pg.RowExpr, loc int32, s *scope, c
 	if !strings.Contains(" = <> < <= > >= ", " "+op+" ") {
 		return nil, p.errAt(loc, pgerr.FeatureNotSupported, "could not determine interpretation of row comparison operator %s", op)
 	}
+	if op == "=" || op == "<>" {
+		return p.rowEquality(op, l, r, loc, s, clause)
+	}
 	out := &RowCompare{typed: typed{datum.T(datum.BoolType)}, Op: op}
 	for i := range l.Args {
 		pair, err := p.exprs([]*pg.Node{l.Args[i], r.Args[i]}, s, clause)
@@ -378,6 +381,26 @@ func (p *planner) rowCompare(op string, l, r *pg.RowExpr, loc int32, s *scope, c
 			return nil, err
 		}
 		out.Left, out.Right = append(out.Left, pair[0]), append(out.Right, pair[1])
+	}
+	return out, nil
+}
+
+// rowEquality is = or <> of rows: AND of equalities or OR of inequalities.
+func (p *planner) rowEquality(op string, l, r *pg.RowExpr, loc int32, s *scope, clause string) (Expr, error) {
+	out := &BoolOp{typed: typed{datum.T(datum.BoolType)}, Op: And}
+	if op == "<>" {
+		out.Op = Or
+	}
+	for i := range l.Args {
+		pair, err := p.exprs([]*pg.Node{l.Args[i], r.Args[i]}, s, clause)
+		if err != nil {
+			return nil, err
+		}
+		e, err := p.operator(op, pair[0], pair[1], loc)
+		if err != nil {
+			return nil, err
+		}
+		out.Args = append(out.Args, e)
 	}
 	return out, nil
 }

@@ -29,6 +29,9 @@ type rel struct {
 	computed []int
 	// visible is false for an item that an expression stands beside, not behind.
 	visible bool
+	// inside is an item of a subquery that was merged into this query: names find
+	// its columns through the item that stands for the subquery only.
+	inside  bool
 	lateral bool
 }
 
@@ -204,6 +207,9 @@ func (f *finder) ordinary(s *scope, qualifier []string) error {
 }
 
 func (r *rel) matches(qualifier []string) bool {
+	if r.inside {
+		return false
+	}
 	switch len(qualifier) {
 	case 0:
 		return true

@@ -87,9 +87,19 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 	}
 	grouped := s.group.used || len(n.GroupClause) > 0 || n.HavingClause != nil
 	order := p.pushableOrder(n, keys, items, grouped, sets)
+	extreme := p.extremeOrder(s, items)
+	if extreme != nil {
+		conds, order = append(conds, p.notNull(extreme.keys[0].Expr, items[0].base)...), extreme
+	}
 	node, err := p.joinAll(items, conds, order)
 	if err != nil {
 		return nil, err
+	}
+	if extreme != nil {
+		if extreme.met { // the first row has the result
+			node = &Limit{Child: node, Count: NewConst(datum.T(datum.Int8), datum.Int(1))}
+		}
+		order = nil
 	}
 	if grouped {
 		if node, err = p.aggregate(node, s, targets, keys, having); err != nil {
@@ -372,6 +382,32 @@ func (p *planner) pushableOrder(n *pg.SelectStmt, keys []orderKey, items []item,
 		w.keys = append(w.keys, k.key)
 	}
 	return w
+}
+
+// extremeOrder is the order in which the first row of a table gives the result
+// of min or max: the only aggregate of a query without groups.
+func (p *planner) extremeOrder(s *scope, items []item) *wantedOrder {
+	g := s.group
+	if len(g.keys) > 0 || len(g.aggs) != 1 || len(items) != 1 || items[0].base == nil || items[0].base.table == nil {
+		return nil
+	}
+	a := &g.aggs[0]
+	if a.Func.Name != "min" && a.Func.Name != "max" || len(a.Args) != 1 || a.Filter != nil {
+		return nil
+	}
+	if _, ok := p.columnOf(a.Args[0], items[0].base); !ok {
+		return nil
+	}
+	desc := a.Func.Name == "max"
+	return &wantedOrder{keys: []SortKey{{Expr: a.Args[0], Desc: desc, NullsFirst: desc}}, limited: true, noNulls: true}
+}
+
+// notNull is the condition that a column is not null, none if it never is.
+func (p *planner) notNull(e Expr, r *rel) []Expr {
+	if col, ok := p.columnOf(e, r); ok && r.table.Columns[col].NotNull {
+		return nil
+	}
+	return []Expr{&IsNull{typed{datum.T(datum.BoolType)}, e, true}}
 }
 
 // orderAndLimit adds DISTINCT, ORDER BY, LIMIT and OFFSET.

@@ -68,10 +68,11 @@ func (p *planner) deleteStmt(n *pg.DeleteStmt, s *scope) (*query, error) {
 // changeSource plans the target of UPDATE or DELETE joined with its FROM or
 // USING list; the target is the first rel of s.
 func (p *planner) changeSource(v *pg.RangeVar, list []*pg.Node, where *pg.Node, verb string, s *scope) (*rel, []item, []Expr, error) {
-	if _, err := p.writable(v, verb); err != nil {
+	t, err := p.writable(v, verb)
+	if err != nil {
 		return nil, nil, nil, err
 	}
-	it, err := p.rangeVar(v, s)
+	target, err := p.tableItem(t, false, v, s) // whatever WITH queries are called
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -87,7 +88,7 @@ func (p *planner) changeSource(v *pg.RangeVar, list []*pg.Node, where *pg.Node, 
 		}
 		conds = append(conds, conjuncts(e)...)
 	}
-	return it.base, append([]item{it}, items...), conds, nil
+	return target.base, append([]item{target}, items...), conds, nil
 }
 
 // wholeOld makes the scan of the target deliver the complete old row.

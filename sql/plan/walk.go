@@ -440,8 +440,19 @@ func eachOperand(e Expr, f func(*Expr)) {
 	}
 }
 
-// fingerprint writes a form of e that is equal for equal expressions.
-func fingerprint(dst []byte, e Expr) []byte {
+// printer writes a form of expressions that is equal for equal ones. Slots that
+// belong to one expression alone (the operand of a simple CASE, the element of
+// an array that is converted) are numbered by it.
+type printer struct{ own map[int]int }
+
+func (p *printer) name(slot int) {
+	if p.own == nil {
+		p.own = map[int]int{}
+	}
+	p.own[slot] = len(p.own)
+}
+
+func (p *printer) print(dst []byte, e Expr) []byte {
 	dst = fmt.Appendf(dst, "%T(", e)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(e.Type().OID))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(e.Type().Mod))
@@ -456,7 +467,18 @@ func fingerprint(dst []byte, e Expr) []byte {
 			dst = fmt.Appendf(dst, "b%q", e.Value.Str())
 		}
 	case *Slot:
-		dst = fmt.Appendf(dst, "s%d", e.Index)
+		if n, ok := p.own[e.Index]; ok {
+			dst = fmt.Appendf(dst, "o%d", n)
+		} else {
+			dst = fmt.Appendf(dst, "s%d", e.Index)
+		}
+	case *Case:
+		if e.Arg != nil {
+			p.name(e.ArgSlot)
+		}
+		dst = fmt.Appendf(dst, "%t%d%t", e.Arg != nil, len(e.Whens), e.Else != nil)
+	case *CoerceArray:
+		p.name(e.ElemSlot)
 	case *Param:
 		dst = fmt.Appendf(dst, "p%d", e.Index)
 	case *Call:
@@ -484,10 +506,10 @@ func fingerprint(dst []byte, e Expr) []byte {
 	case *Subquery:
 		dst = fmt.Appendf(dst, "q%d", e.ID)
 	}
-	children(e, func(c Expr) { dst = append(fingerprint(dst, c), ',') }, func(Node) {})
+	children(e, func(c Expr) { dst = append(p.print(dst, c), ',') }, func(Node) {})
 	return append(dst, ')')
 }
 
 func sameExpr(a, b Expr) bool {
-	return string(fingerprint(nil, a)) == string(fingerprint(nil, b))
+	return string((&printer{}).print(nil, a)) == string((&printer{}).print(nil, b))
 }

@@ -27,6 +27,13 @@ func slotType(n plan.Node, slot int) datum.Type {
 		return either(slotType(n.Outer, slot), n.Inner, slot)
 	case *plan.HashJoin:
 		return either(slotType(n.Outer, slot), n.Inner, slot)
+	case *plan.Window:
+		for i := range n.Funcs {
+			if n.Funcs[i].Out == slot {
+				return n.Funcs[i].Type
+			}
+		}
+		return slotType(n.Child, slot)
 	case *plan.Project:
 		return either(pickType(n.Out, slot, exprType(n.Exprs)), n.Child, slot)
 	}

@@ -231,6 +231,9 @@ func (p *planner) aggregate(node Node, s *scope, targets []target, keys []orderK
 			return nil, err
 		}
 	}
+	if err := p.regroupWindows(s); err != nil {
+		return nil, err
+	}
 	agg := &Aggregate{Child: node, GroupBy: g.keys, GroupOut: g.out, Aggs: g.aggs}
 	if having != nil {
 		return &Filter{Child: agg, Cond: having}, nil

@@ -40,7 +40,7 @@ type Column struct {
 }
 
 // Node is one operator of a plan. The set of implementations is closed: the
-// types of this file and of modify.go.
+// types of this file, of window.go and of modify.go.
 type Node interface{ node() }
 
 // Result makes one row without slots of its own, or none if Cond is not true.

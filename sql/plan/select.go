@@ -50,14 +50,15 @@ type target struct {
 }
 
 func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
-	if len(n.WindowClause) > 0 {
-		return nil, pgerr.NotBuilt("window functions are not supported")
-	}
 	items, conds, err := p.from(n.FromClause, s)
 	if err != nil {
 		return nil, err
 	}
 	s.group = &grouping{}
+	s.windows = &windowing{}
+	if err := p.windowClause(n.WindowClause, s); err != nil {
+		return nil, err
+	}
 	var sets []SetItem
 	s.sets = &sets
 	targets, err := p.targets(n.TargetList, s)
@@ -82,8 +83,9 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
+	windowed := s.windows.used()
 	grouped := s.group.used || len(n.GroupClause) > 0 || n.HavingClause != nil
-	order := p.pushableOrder(n, keys, items, grouped, sets)
+	order := p.pushableOrder(n, keys, items, grouped || windowed, sets)
 	node, err := p.joinAll(items, conds, order)
 	if err != nil {
 		return nil, err
@@ -92,6 +94,9 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 		if node, err = p.aggregate(node, s, targets, keys, having); err != nil {
 			return nil, err
 		}
+	}
+	if windowed {
+		node = p.addWindows(node, s, keys)
 	}
 	q := &query{}
 	node = p.projectSets(node, sets)

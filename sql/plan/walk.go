@@ -118,6 +118,8 @@ func inputs(n Node) []Node {
 		return []Node{n.Child}
 	case *Aggregate:
 		return []Node{n.Child}
+	case *Window:
+		return []Node{n.Child}
 	case *Sort:
 		return []Node{n.Child}
 	case *Limit:
@@ -200,6 +202,15 @@ func nodeExprs(n Node, f func(Expr)) {
 			each(a.Args)
 			keys(a.OrderBy)
 			opt(a.Filter)
+		}
+	case *Window:
+		each(n.Partition)
+		keys(n.Order)
+		opt(n.Frame.Start.Offset)
+		opt(n.Frame.End.Offset)
+		for _, w := range n.Funcs {
+			each(w.Args)
+			opt(w.Filter)
 		}
 	case *Sort:
 		keys(n.Keys)
@@ -318,6 +329,10 @@ func fills(n Node) []int {
 			add(n.Slots...)
 		case *CTEScan:
 			add(n.Slots...)
+		case *Window:
+			for _, w := range n.Funcs {
+				add(w.Out)
+			}
 		case *Project:
 			add(n.Out...)
 		case *ProjectSet:
@@ -347,6 +362,8 @@ func finish(n Node) {
 	case *HashJoin:
 		n.InnerSlots, n.OuterSlots = fills(n.Inner), fills(n.Outer)
 	case *Sort:
+		n.Slots = fills(n.Child)
+	case *Window:
 		n.Slots = fills(n.Child)
 	case *Modify:
 		n.Carry = fills(n.Child)

@@ -40,6 +40,13 @@ type aggregateProg struct {
 }
 
 func (c *compiler) aggregate(n *plan.Aggregate) (nodeProg, error) {
+	if n.Sets != nil || n.Groupings != nil {
+		return c.groupingSets(n)
+	}
+	return c.plainAggregate(n)
+}
+
+func (c *compiler) plainAggregate(n *plan.Aggregate) (*aggregateProg, error) {
 	child, err := c.node(n.Child)
 	if err != nil {
 		return nil, err
@@ -99,7 +106,13 @@ func (c *compiler) agg(n *plan.Agg) (*aggProg, error) {
 }
 
 func (p *aggregateProg) iter() rowIter {
-	it := &aggregateIter{p: p, child: p.child.iter(), key: make([]datum.Datum, len(p.groupBy)), row: make([]datum.Datum, p.maxArgs)}
+	it := p.newIter()
+	it.child = p.child.iter()
+	return it
+}
+
+func (p *aggregateProg) newIter() *aggregateIter {
+	it := &aggregateIter{p: p, key: make([]datum.Datum, len(p.groupBy)), row: make([]datum.Datum, p.maxArgs)}
 	it.groups.kinds, it.groups.rows.width = p.kinds, len(p.groupBy)
 	return it
 }
@@ -158,6 +171,10 @@ func (it *aggregateIter) releaseStates(f *frame, states []aggState) {
 
 func (it *aggregateIter) close() {
 	it.child.close()
+	it.drop()
+}
+
+func (it *aggregateIter) drop() {
 	it.groups.drop()
 	clear(it.states)
 	clear(it.oldStates)
@@ -177,6 +194,11 @@ func (it *aggregateIter) next(f *frame) (bool, error) {
 		}
 		it.filled = true
 	}
+	return it.nextGroup(f)
+}
+
+// nextGroup makes the row of the next group once all input is read.
+func (it *aggregateIter) nextGroup(f *frame) (bool, error) {
 	if it.at == it.groups.rows.n {
 		return false, nil
 	}
@@ -188,36 +210,47 @@ func (it *aggregateIter) next(f *frame) (bool, error) {
 // fill reads all input. A query without GROUP BY has its one group even when
 // there is no input.
 func (it *aggregateIter) fill(f *frame) error {
-	if len(it.p.groupBy) == 0 {
-		it.groups.rows.add()
-		if err := it.newGroup(f); err != nil {
-			return err
-		}
+	if err := it.start(f); err != nil {
+		return err
 	}
 	for {
 		ok, err := it.child.next(f)
 		if err != nil || !ok {
 			return err
 		}
-		group := 0
-		if len(it.p.groupBy) > 0 {
-			if _, err := evalArgs(f, it.p.groupBy, it.key); err != nil {
-				return err
-			}
-			var added bool
-			if group, added, err = it.groups.addUnique(f, it.key); err != nil {
-				return err
-			}
-			if added {
-				if err := it.newGroup(f); err != nil {
-					return err
-				}
-			}
-		}
-		if err := it.add(f, group); err != nil {
+		if err := it.take(f); err != nil {
 			return err
 		}
 	}
+}
+
+func (it *aggregateIter) start(f *frame) error {
+	if len(it.p.groupBy) > 0 {
+		return nil
+	}
+	it.groups.rows.add()
+	return it.newGroup(f)
+}
+
+// take adds the current row to its group.
+func (it *aggregateIter) take(f *frame) error {
+	group := 0
+	if len(it.p.groupBy) > 0 {
+		if _, err := evalArgs(f, it.p.groupBy, it.key); err != nil {
+			return err
+		}
+		var added bool
+		var err error
+		if group, added, err = it.groups.addUnique(f, it.key); err != nil {
+			return err
+		}
+		if added {
+			if err := it.newGroup(f); err != nil {
+				return err
+			}
+		}
+	}
+	return it.add(f, group)
 }
 
 // stateSize is what a group counts per aggregate, whatever its kind.

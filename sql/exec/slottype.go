@@ -63,6 +63,11 @@ func ownSlotType(n plan.Node, slot int) datum.Type {
 				return datum.T(n.Aggs[i].Func.Ret)
 			}
 		}
+		for i := range n.Groupings {
+			if n.Groupings[i].Out == slot {
+				return datum.T(datum.Int4)
+			}
+		}
 		return pickType(n.GroupOut, slot, exprType(n.GroupBy))
 	}
 	return datum.Type{}

@@ -215,6 +215,11 @@ type Aggregate struct {
 	GroupBy  []Expr
 	GroupOut []int
 	Aggs     []Agg
+	// Sets are the grouping sets, as indexes into GroupBy: rows are grouped by
+	// each of them, one after the other, and keys that are not in it are null.
+	// Nil is one set of all keys.
+	Sets      [][]int
+	Groupings []Grouping
 	// Sorted tells that rows of a group arrive together.
 	Sorted bool
 }

@@ -292,6 +292,9 @@ func fills(n Node) []int {
 			for _, a := range n.Aggs {
 				add(a.Out)
 			}
+			for _, g := range n.Groupings {
+				add(g.Out)
+			}
 			return
 		case *Append:
 			add(n.Out...)

@@ -22,6 +22,11 @@ type aggProg struct {
 	strict   bool
 	steps    int64
 	out      int
+
+	// Of ordered-set aggregates, which take the values of order.
+	set      orderedSet
+	direct   []evalFunc
+	skipNull bool
 }
 
 // ordered tells that the input of a group must be kept and sorted first. Where
@@ -74,10 +79,16 @@ func (c *compiler) plainAggregate(n *plan.Aggregate) (*aggregateProg, error) {
 func (c *compiler) agg(n *plan.Agg) (*aggProg, error) {
 	a := &aggProg{fn: n.Func, newState: n.Func.NewState, types: typesOf(n.Args), distinct: n.Distinct,
 		strict: n.Func.Strict, steps: max(n.Func.Steps, 1), out: n.Out}
+	var err error
+	if n.Func.AggKind() != builtin.NormalAgg {
+		if a.filter, err = c.optional(n.Filter); err != nil {
+			return nil, err
+		}
+		return a, c.orderedAgg(a, n)
+	}
 	if a.newState == nil {
 		return nil, fmt.Errorf("exec: aggregate %s has no implementation", n.Func.Name)
 	}
-	var err error
 	if a.args, err = c.exprs(n.Args); err != nil {
 		return nil, err
 	}
@@ -258,7 +269,10 @@ const stateSize = 64
 
 func (it *aggregateIter) newGroup(f *frame) error {
 	for _, a := range it.p.aggs {
-		s := aggState{state: a.newState(a.types)}
+		s := aggState{}
+		if a.set == nil {
+			s.state = a.newState(a.types)
+		}
 		switch {
 		case a.ordered():
 			s.input = &rowStore{width: len(a.order) + len(a.args)}
@@ -298,6 +312,10 @@ func (it *aggregateIter) add(f *frame, group int) error {
 			copy(row[len(a.order):], args)
 			if err := evalKeys(f, a.order, row); err != nil {
 				return err
+			}
+			if a.skipNull && row[0].IsNull() {
+				s.input.pop()
+				continue
 			}
 			if err := s.input.account(f); err != nil {
 				return err
@@ -339,6 +357,14 @@ func (it *aggregateIter) emit(f *frame, key []datum.Datum, states []aggState) er
 	}
 	for i, a := range it.p.aggs {
 		s := &states[i]
+		if a.set != nil {
+			d, err := it.resultOfSet(f, a, s)
+			if err != nil {
+				return err
+			}
+			f.slots[a.out] = d
+			continue
+		}
 		if s.input != nil {
 			if err := it.feedSorted(f, a, s); err != nil {
 				return err

@@ -92,6 +92,7 @@ func (it *groupingIter) next(f *frame) (bool, error) {
 		it.filled = true
 	}
 	for ; it.set < len(it.sets); it.set++ {
+		setNull(f, it.p.rest[it.set])
 		ok, err := it.sets[it.set].nextGroup(f)
 		if err != nil {
 			return false, err
@@ -99,7 +100,6 @@ func (it *groupingIter) next(f *frame) (bool, error) {
 		if !ok {
 			continue
 		}
-		setNull(f, it.p.rest[it.set])
 		for _, g := range it.p.grouping {
 			f.slots[g.Out] = datum.Int(g.Values[it.set])
 		}

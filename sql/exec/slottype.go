@@ -60,7 +60,7 @@ func ownSlotType(n plan.Node, slot int) datum.Type {
 	case *plan.Aggregate:
 		for i := range n.Aggs {
 			if n.Aggs[i].Out == slot {
-				return datum.T(n.Aggs[i].Func.Ret)
+				return n.Aggs[i].Type
 			}
 		}
 		for i := range n.Groupings {

@@ -114,6 +114,15 @@ func (p *planner) resolveCall(n *pg.FuncCall, s *scope, clause string) (*callee,
 		}
 		args = append(args, e)
 	}
+	if n.AggWithinGroup {
+		for _, o := range n.AggOrder {
+			e, err := p.expr(o.GetSortBy().Node, inner, clause)
+			if err != nil {
+				return nil, err
+			}
+			args = append(args, e)
+		}
+	}
 	if inner != s {
 		s.absorb(inner)
 	}

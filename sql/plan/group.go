@@ -29,18 +29,22 @@ func (s *scope) insideAggregate(name string) *scope {
 
 // aggregateCall turns a call of an aggregate into a reference to its result.
 func (p *planner) aggregateCall(n *pg.FuncCall, c *callee, here *scope, clause string) (Expr, error) {
-	if n.AggWithinGroup {
-		return nil, p.at(pgerr.NotBuilt("ordered-set aggregates are not supported"), n.Location)
+	if err := p.withinGroupForm(n, c.builtin); err != nil {
+		return nil, err
 	}
 	if err := p.admit(c.builtin, n.Location); err != nil {
 		return nil, err
 	}
-	if len(n.Args) == 0 && !n.AggStar {
+	if len(n.Args) == 0 && !n.AggStar && !n.AggWithinGroup {
 		return nil, p.errAt(n.Location, pgerr.WrongObjectType, "%s(*) must be used to call a parameterless aggregate function", funcName(n))
 	}
-	agg := Agg{Func: c.builtin, Args: c.args, Distinct: n.AggDistinct}
+	agg := Agg{Func: c.builtin, Args: c.args, Distinct: n.AggDistinct, Type: c.ret}
 	inner := here.insideAggregate(c.builtin.Name)
-	if err := p.aggregateOrder(&agg, n, inner, clause); err != nil {
+	order := p.aggregateOrder
+	if n.AggWithinGroup {
+		order = p.orderedSet
+	}
+	if err := order(&agg, n, inner, clause); err != nil {
 		return nil, err
 	}
 	if n.AggFilter != nil {
@@ -55,7 +59,7 @@ func (p *planner) aggregateCall(n *pg.FuncCall, c *callee, here *scope, clause s
 	if err := p.aggregateAllowed(home, clause, n.Location); err != nil {
 		return nil, err
 	}
-	if c.builtin.NewState == nil {
+	if c.builtin.NewState == nil && !n.AggWithinGroup {
 		return nil, p.at(pgerr.NotBuilt("aggregate %s is not supported", c.builtin), n.Location)
 	}
 	if agg.Distinct && slices.ContainsFunc(agg.Args, func(a Expr) bool { return a.Type().Hash == nil }) {
@@ -107,7 +111,7 @@ func (p *planner) aggregateAllowed(home *scope, clause string, loc int32) error 
 // whose columns its arguments, order or filter mention, its own if they mention
 // none.
 func (p *planner) aggregateHome(agg *Agg, s *scope) *scope {
-	args := slices.Clone(agg.Args)
+	args := slices.Concat(agg.Args, agg.Direct)
 	for _, k := range agg.OrderBy {
 		args = append(args, k.Expr)
 	}
@@ -223,6 +227,9 @@ func (p *planner) aggregate(node Node, s *scope, targets []target, keys []orderK
 		}
 	}
 	if err := p.regroupWindows(s); err != nil {
+		return nil, err
+	}
+	if err := p.regroupDirect(s); err != nil {
 		return nil, err
 	}
 	groupings, err := p.groupings(g)

@@ -231,7 +231,11 @@ type Agg struct {
 	Distinct bool
 	OrderBy  []SortKey
 	Filter   Expr
-	Out      int
+	// Direct are the direct arguments of an ordered-set aggregate, which has no
+	// Args: it takes the values of OrderBy. They read the keys of the group.
+	Direct []Expr
+	Type   datum.Type
+	Out    int
 }
 
 // SortKey is one key of an order.

@@ -200,6 +200,7 @@ func nodeExprs(n Node, f func(Expr)) {
 		each(n.GroupBy)
 		for _, a := range n.Aggs {
 			each(a.Args)
+			each(a.Direct)
 			keys(a.OrderBy)
 			opt(a.Filter)
 		}

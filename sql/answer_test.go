@@ -3,6 +3,7 @@ package sql_test
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -80,10 +81,12 @@ func typeLabel(oid uint32) string {
 
 // answer runs one statement on the engine: a panic is an answer too, which
 // PostgreSQL never gives.
-func (db *database) answer(text string) (a answer) {
+func (db *database) answer(text string) answer { return db.answerIn(context.Background(), text) }
+
+func (db *database) answerIn(ctx context.Context, text string) (a answer) {
 	defer func() {
 		if r := recover(); r != nil {
-			a = answer{failure: failure{code: "PANIC", message: fmt.Sprint(r)}}
+			a = answer{failure: failure{code: "PANIC", message: fmt.Sprintf("%v\n%s", r, debug.Stack())}}
 		}
 	}()
 	list, err := parse.Statements(text)
@@ -91,7 +94,7 @@ func (db *database) answer(text string) (a answer) {
 		err = fmt.Errorf("%d statements", len(list))
 	}
 	if err == nil {
-		err = db.run(&a, list[0])
+		err = db.run(ctx, &a, list[0])
 	}
 	if err != nil {
 		e, ok := pgerr.From(err)
@@ -103,7 +106,7 @@ func (db *database) answer(text string) (a answer) {
 	return a
 }
 
-func (db *database) run(a *answer, st parse.Statement) error {
+func (db *database) run(ctx context.Context, a *answer, st parse.Statement) error {
 	switch st.Node.Node.(type) {
 	case *pg.Node_InsertStmt, *pg.Node_UpdateStmt, *pg.Node_DeleteStmt:
 		var b strings.Builder
@@ -112,7 +115,6 @@ func (db *database) run(a *answer, st parse.Statement) error {
 		*pg.Node_RenameStmt, *pg.Node_CreateFunctionStmt, *pg.Node_CommentStmt:
 		return db.block(func(env *exec.Env) error { return db.engine.Script(env, "admin", st.Text, nil) })
 	}
-	ctx := context.Background()
 	p, err := db.session.Prepare(ctx, "", st, nil)
 	if err != nil {
 		return err

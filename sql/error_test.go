@@ -59,3 +59,14 @@ func brief(a answer) string {
 	}
 	return fmt.Sprintf("%s %d %s", a.code, a.position, a.message)
 }
+
+// faulty lists the statements of the file of errors.
+func faulty(text string) []string {
+	var out []string
+	for _, line := range strings.Split(text, "\n") {
+		if line != "" && !strings.HasPrefix(line, "\t") {
+			out = append(out, line)
+		}
+	}
+	return out
+}

@@ -81,6 +81,8 @@ type database struct {
 	store   *mvcc.Store
 	engine  *sql.Engine
 	session *sql.Session
+	// interrupted, if not nil, stops writes.
+	interrupted func() error
 }
 
 func newDatabase(t *testing.T) *database {
@@ -164,6 +166,7 @@ func (db *database) block(f func(env *exec.Env) error) error {
 		return err
 	}
 	env := db.engine.ContractEnv(txn, h<<20|1, c, nil)
+	env.Interrupted = db.interrupted
 	if err := f(env); err != nil {
 		return err
 	}

@@ -282,6 +282,9 @@ func link(f *Func, impl string) {
 	f.built = true
 	switch f.Kind {
 	case Aggregate:
+		if f.AggKind() != NormalAgg {
+			return // the executor computes them, by name
+		}
 		if f.NewState, f.OrderSensitive = newState(f, impl); f.NewState != nil {
 			return
 		}

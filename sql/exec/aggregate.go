@@ -22,6 +22,11 @@ type aggProg struct {
 	strict   bool
 	steps    int64
 	out      int
+
+	// Of ordered-set aggregates, which take the values of order.
+	set      orderedSet
+	direct   []evalFunc
+	skipNull bool
 }
 
 // ordered tells that the input of a group must be kept and sorted first. Where
@@ -40,6 +45,13 @@ type aggregateProg struct {
 }
 
 func (c *compiler) aggregate(n *plan.Aggregate) (nodeProg, error) {
+	if n.Sets != nil || n.Groupings != nil {
+		return c.groupingSets(n)
+	}
+	return c.plainAggregate(n)
+}
+
+func (c *compiler) plainAggregate(n *plan.Aggregate) (*aggregateProg, error) {
 	child, err := c.node(n.Child)
 	if err != nil {
 		return nil, err
@@ -67,10 +79,16 @@ func (c *compiler) aggregate(n *plan.Aggregate) (nodeProg, error) {
 func (c *compiler) agg(n *plan.Agg) (*aggProg, error) {
 	a := &aggProg{fn: n.Func, newState: n.Func.NewState, types: typesOf(n.Args), distinct: n.Distinct,
 		strict: n.Func.Strict, steps: max(n.Func.Steps, 1), out: n.Out}
+	var err error
+	if n.Func.AggKind() != builtin.NormalAgg {
+		if a.filter, err = c.optional(n.Filter); err != nil {
+			return nil, err
+		}
+		return a, c.orderedAgg(a, n)
+	}
 	if a.newState == nil {
 		return nil, fmt.Errorf("exec: aggregate %s has no implementation", n.Func.Name)
 	}
-	var err error
 	if a.args, err = c.exprs(n.Args); err != nil {
 		return nil, err
 	}
@@ -99,7 +117,13 @@ func (c *compiler) agg(n *plan.Agg) (*aggProg, error) {
 }
 
 func (p *aggregateProg) iter() rowIter {
-	it := &aggregateIter{p: p, child: p.child.iter(), key: make([]datum.Datum, len(p.groupBy)), row: make([]datum.Datum, p.maxArgs)}
+	it := p.newIter()
+	it.child = p.child.iter()
+	return it
+}
+
+func (p *aggregateProg) newIter() *aggregateIter {
+	it := &aggregateIter{p: p, key: make([]datum.Datum, len(p.groupBy)), row: make([]datum.Datum, p.maxArgs)}
 	it.groups.kinds, it.groups.rows.width = p.kinds, len(p.groupBy)
 	return it
 }
@@ -158,6 +182,10 @@ func (it *aggregateIter) releaseStates(f *frame, states []aggState) {
 
 func (it *aggregateIter) close() {
 	it.child.close()
+	it.drop()
+}
+
+func (it *aggregateIter) drop() {
 	it.groups.drop()
 	clear(it.states)
 	clear(it.oldStates)
@@ -177,6 +205,11 @@ func (it *aggregateIter) next(f *frame) (bool, error) {
 		}
 		it.filled = true
 	}
+	return it.nextGroup(f)
+}
+
+// nextGroup makes the row of the next group once all input is read.
+func (it *aggregateIter) nextGroup(f *frame) (bool, error) {
 	if it.at == it.groups.rows.n {
 		return false, nil
 	}
@@ -188,36 +221,47 @@ func (it *aggregateIter) next(f *frame) (bool, error) {
 // fill reads all input. A query without GROUP BY has its one group even when
 // there is no input.
 func (it *aggregateIter) fill(f *frame) error {
-	if len(it.p.groupBy) == 0 {
-		it.groups.rows.add()
-		if err := it.newGroup(f); err != nil {
-			return err
-		}
+	if err := it.start(f); err != nil {
+		return err
 	}
 	for {
 		ok, err := it.child.next(f)
 		if err != nil || !ok {
 			return err
 		}
-		group := 0
-		if len(it.p.groupBy) > 0 {
-			if _, err := evalArgs(f, it.p.groupBy, it.key); err != nil {
-				return err
-			}
-			var added bool
-			if group, added, err = it.groups.addUnique(f, it.key); err != nil {
-				return err
-			}
-			if added {
-				if err := it.newGroup(f); err != nil {
-					return err
-				}
-			}
-		}
-		if err := it.add(f, group); err != nil {
+		if err := it.take(f); err != nil {
 			return err
 		}
 	}
+}
+
+func (it *aggregateIter) start(f *frame) error {
+	if len(it.p.groupBy) > 0 {
+		return nil
+	}
+	it.groups.rows.add()
+	return it.newGroup(f)
+}
+
+// take adds the current row to its group.
+func (it *aggregateIter) take(f *frame) error {
+	group := 0
+	if len(it.p.groupBy) > 0 {
+		if _, err := evalArgs(f, it.p.groupBy, it.key); err != nil {
+			return err
+		}
+		var added bool
+		var err error
+		if group, added, err = it.groups.addUnique(f, it.key); err != nil {
+			return err
+		}
+		if added {
+			if err := it.newGroup(f); err != nil {
+				return err
+			}
+		}
+	}
+	return it.add(f, group)
 }
 
 // stateSize is what a group counts per aggregate, whatever its kind.
@@ -225,7 +269,10 @@ const stateSize = 64
 
 func (it *aggregateIter) newGroup(f *frame) error {
 	for _, a := range it.p.aggs {
-		s := aggState{state: a.newState(a.types)}
+		s := aggState{}
+		if a.set == nil {
+			s.state = a.newState(a.types)
+		}
 		switch {
 		case a.ordered():
 			s.input = &rowStore{width: len(a.order) + len(a.args)}
@@ -265,6 +312,10 @@ func (it *aggregateIter) add(f *frame, group int) error {
 			copy(row[len(a.order):], args)
 			if err := evalKeys(f, a.order, row); err != nil {
 				return err
+			}
+			if a.skipNull && row[0].IsNull() {
+				s.input.pop()
+				continue
 			}
 			if err := s.input.account(f); err != nil {
 				return err
@@ -306,6 +357,14 @@ func (it *aggregateIter) emit(f *frame, key []datum.Datum, states []aggState) er
 	}
 	for i, a := range it.p.aggs {
 		s := &states[i]
+		if a.set != nil {
+			d, err := it.resultOfSet(f, a, s)
+			if err != nil {
+				return err
+			}
+			f.slots[a.out] = d
+			continue
+		}
 		if s.input != nil {
 			if err := it.feedSorted(f, a, s); err != nil {
 				return err

@@ -80,6 +80,8 @@ func (c *compiler) node(n plan.Node) (nodeProg, error) {
 		return c.project(n)
 	case *plan.Aggregate:
 		return c.aggregate(n)
+	case *plan.Window:
+		return c.window(n)
 	case *plan.Sort:
 		return c.sort(n)
 	case *plan.Limit:

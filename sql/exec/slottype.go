@@ -27,6 +27,13 @@ func slotType(n plan.Node, slot int) datum.Type {
 		return either(slotType(n.Outer, slot), n.Inner, slot)
 	case *plan.HashJoin:
 		return either(slotType(n.Outer, slot), n.Inner, slot)
+	case *plan.Window:
+		for i := range n.Funcs {
+			if n.Funcs[i].Out == slot {
+				return n.Funcs[i].Type
+			}
+		}
+		return slotType(n.Child, slot)
 	case *plan.Project:
 		return either(pickType(n.Out, slot, exprType(n.Exprs)), n.Child, slot)
 	}
@@ -53,7 +60,12 @@ func ownSlotType(n plan.Node, slot int) datum.Type {
 	case *plan.Aggregate:
 		for i := range n.Aggs {
 			if n.Aggs[i].Out == slot {
-				return datum.T(n.Aggs[i].Func.Ret)
+				return n.Aggs[i].Type
+			}
+		}
+		for i := range n.Groupings {
+			if n.Groupings[i].Out == slot {
+				return datum.T(datum.Int4)
 			}
 		}
 		return pickType(n.GroupOut, slot, exprType(n.GroupBy))

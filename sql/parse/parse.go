@@ -158,7 +158,11 @@ func syntaxError(err error, script string, skip int) error {
 	if !errors.As(err, &pe) {
 		return pgerr.New(pgerr.SyntaxError, "%v", err)
 	}
-	e := pgerr.New(pgerr.SyntaxError, "%s", pe.Message)
+	code := pgerr.SyntaxError
+	if strings.HasPrefix(pe.Message, "frame start") || strings.HasPrefix(pe.Message, "frame end") {
+		code = pgerr.WindowingError // the grammar checks the ends of window frames
+	}
+	e := pgerr.New(code, "%s", pe.Message)
 	if pe.Cursorpos > 0 {
 		e.Position = max(pe.Cursorpos-utf8.RuneCountInString(script[:skip]), 1)
 	}

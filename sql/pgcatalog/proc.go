@@ -100,7 +100,14 @@ func aggregates(_ *Env, next func() *row, emit func() error) error {
 		if f.Kind != builtin.Aggregate {
 			continue
 		}
-		next().oid("aggfnoid", f.OID).char("aggkind", 'n').int("aggnumdirectargs", 0)
+		kind, direct := f.AggKind(), 0
+		if kind != builtin.NormalAgg {
+			direct = min(len(f.Args), 1)
+			if f.Name == "mode" {
+				direct = 0
+			}
+		}
+		next().oid("aggfnoid", f.OID).char("aggkind", byte(kind)).int("aggnumdirectargs", int64(direct))
 		if err := emit(); err != nil {
 			return err
 		}

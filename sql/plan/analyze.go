@@ -59,7 +59,7 @@ func (p *planner) expr(n *pg.Node, s *scope, clause string) (Expr, error) {
 	case *pg.Node_SetToDefault:
 		return nil, p.errAt(n.SetToDefault.Location, pgerr.SyntaxError, "DEFAULT is not allowed in this context")
 	case *pg.Node_GroupingFunc:
-		return nil, p.at(pgerr.NotBuilt("GROUPING is not supported"), n.GroupingFunc.Location)
+		return p.groupingFunc(n.GroupingFunc, s, clause)
 	case *pg.Node_CurrentOfExpr:
 		return nil, pgerr.NotBuilt("WHERE CURRENT OF is not supported")
 	}

@@ -22,7 +22,7 @@ type callee struct {
 // funcCall analyzes a call in an expression.
 func (p *planner) funcCall(n *pg.FuncCall, s *scope, clause string) (Expr, error) {
 	if n.Over != nil {
-		return nil, p.at(pgerr.NotBuilt("window functions are not supported"), n.Location)
+		return p.windowCall(n, s, clause)
 	}
 	c, err := p.resolveCall(n, s, clause)
 	if err != nil {
@@ -32,7 +32,7 @@ func (p *planner) funcCall(n *pg.FuncCall, s *scope, clause string) (Expr, error
 		return p.aggregateCall(n, c, s, clause)
 	}
 	if c.builtin != nil && c.builtin.Kind == builtin.Window {
-		return nil, p.errAt(n.Location, pgerr.WindowingError, "window function %s requires an OVER clause", c.builtin.Name)
+		return nil, p.errAt(n.Location, pgerr.WrongObjectType, "window function %s requires an OVER clause", c.builtin.Name)
 	}
 	if n.AggDistinct || len(n.AggOrder) > 0 || n.AggFilter != nil || n.AggStar || n.AggWithinGroup {
 		return nil, p.errAt(n.Location, pgerr.WrongObjectType, "%s specified, but %s is not an aggregate function",
@@ -95,7 +95,7 @@ func funcName(n *pg.FuncCall) string {
 func (p *planner) resolveCall(n *pg.FuncCall, s *scope, clause string) (*callee, error) {
 	parts, _ := nameParts(n.Funcname)
 	inner := s
-	if isAggregateName(parts) {
+	if n.Over == nil && isAggregateName(parts) {
 		inner = s.insideAggregate(parts[len(parts)-1])
 	}
 	var args []Expr
@@ -113,6 +113,15 @@ func (p *planner) resolveCall(n *pg.FuncCall, s *scope, clause string) (*callee,
 			return nil, err
 		}
 		args = append(args, e)
+	}
+	if n.AggWithinGroup {
+		for _, o := range n.AggOrder {
+			e, err := p.expr(o.GetSortBy().Node, inner, clause)
+			if err != nil {
+				return nil, err
+			}
+			args = append(args, e)
+		}
 	}
 	if inner != s {
 		s.absorb(inner)

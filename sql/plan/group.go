@@ -11,10 +11,12 @@ import (
 
 // grouping collects the aggregates and keys of one query level.
 type grouping struct {
-	used bool // an aggregate was seen
-	aggs []Agg
-	keys []Expr
-	out  []int
+	used  bool // an aggregate was seen
+	aggs  []Agg
+	keys  []Expr
+	out   []int
+	sets  [][]int // grouping sets: indexes into keys; nil = one of all
+	calls []groupingCall
 }
 
 // insideAggregate is s for the arguments of an aggregate: aggregates must not
@@ -27,18 +29,22 @@ func (s *scope) insideAggregate(name string) *scope {
 
 // aggregateCall turns a call of an aggregate into a reference to its result.
 func (p *planner) aggregateCall(n *pg.FuncCall, c *callee, here *scope, clause string) (Expr, error) {
-	if n.AggWithinGroup {
-		return nil, p.at(pgerr.NotBuilt("ordered-set aggregates are not supported"), n.Location)
+	if err := p.withinGroupForm(n, c.builtin); err != nil {
+		return nil, err
 	}
 	if err := p.admit(c.builtin, n.Location); err != nil {
 		return nil, err
 	}
-	if len(n.Args) == 0 && !n.AggStar {
+	if len(n.Args) == 0 && !n.AggStar && !n.AggWithinGroup {
 		return nil, p.errAt(n.Location, pgerr.WrongObjectType, "%s(*) must be used to call a parameterless aggregate function", funcName(n))
 	}
-	agg := Agg{Func: c.builtin, Args: c.args, Distinct: n.AggDistinct}
+	agg := Agg{Func: c.builtin, Args: c.args, Distinct: n.AggDistinct, Type: c.ret}
 	inner := here.insideAggregate(c.builtin.Name)
-	if err := p.aggregateOrder(&agg, n, inner, clause); err != nil {
+	order := p.aggregateOrder
+	if n.AggWithinGroup {
+		order = p.orderedSet
+	}
+	if err := order(&agg, n, inner, clause); err != nil {
 		return nil, err
 	}
 	if n.AggFilter != nil {
@@ -53,7 +59,7 @@ func (p *planner) aggregateCall(n *pg.FuncCall, c *callee, here *scope, clause s
 	if err := p.aggregateAllowed(home, clause, n.Location); err != nil {
 		return nil, err
 	}
-	if c.builtin.NewState == nil {
+	if c.builtin.NewState == nil && !n.AggWithinGroup {
 		return nil, p.at(pgerr.NotBuilt("aggregate %s is not supported", c.builtin), n.Location)
 	}
 	if agg.Distinct && slices.ContainsFunc(agg.Args, func(a Expr) bool { return a.Type().Hash == nil }) {
@@ -105,7 +111,7 @@ func (p *planner) aggregateAllowed(home *scope, clause string, loc int32) error 
 // whose columns its arguments, order or filter mention, its own if they mention
 // none.
 func (p *planner) aggregateHome(agg *Agg, s *scope) *scope {
-	args := slices.Clone(agg.Args)
+	args := slices.Concat(agg.Args, agg.Direct)
 	for _, k := range agg.OrderBy {
 		args = append(args, k.Expr)
 	}
@@ -132,20 +138,8 @@ func (p *planner) aggregateHome(agg *Agg, s *scope) *scope {
 // groupClauses analyzes GROUP BY and HAVING.
 func (p *planner) groupClauses(n *pg.SelectStmt, targets []target, s *scope) (Expr, error) {
 	s.noAggs = "GROUP BY"
-	for _, g := range n.GroupClause {
-		if g.GetGroupingSet() != nil {
-			return nil, p.at(pgerr.NotBuilt("GROUPING SETS, CUBE and ROLLUP are not supported"), g.GetGroupingSet().Location)
-		}
-		e, err := p.groupKey(g, targets, s)
-		if err != nil {
-			return nil, err
-		}
-		if e.Type().Hash == nil {
-			return nil, p.errAt(location(g), pgerr.UndefinedFunction, "could not identify an equality operator for type %s", datum.FormatType(e.Type()))
-		}
-		if !slices.ContainsFunc(s.group.keys, func(k Expr) bool { return sameExpr(k, e) }) {
-			s.group.keys = append(s.group.keys, e)
-		}
+	if err := p.groupingSets(n, targets, s); err != nil {
+		return nil, err
 	}
 	s.noAggs = ""
 	if n.HavingClause == nil {
@@ -195,7 +189,8 @@ func (p *planner) hasAggregate(e Expr, s *scope) bool {
 }
 
 func (g *grouping) isResult(slot int) bool {
-	return slices.ContainsFunc(g.aggs, func(a Agg) bool { return a.Out == slot })
+	return slices.ContainsFunc(g.aggs, func(a Agg) bool { return a.Out == slot }) ||
+		slices.ContainsFunc(g.calls, func(c groupingCall) bool { return c.out == slot })
 }
 
 // aggregate adds the grouping and rewrites what stands above it.
@@ -231,7 +226,17 @@ func (p *planner) aggregate(node Node, s *scope, targets []target, keys []orderK
 			return nil, err
 		}
 	}
-	agg := &Aggregate{Child: node, GroupBy: g.keys, GroupOut: g.out, Aggs: g.aggs}
+	if err := p.regroupWindows(s); err != nil {
+		return nil, err
+	}
+	if err := p.regroupDirect(s); err != nil {
+		return nil, err
+	}
+	groupings, err := p.groupings(g)
+	if err != nil {
+		return nil, err
+	}
+	agg := &Aggregate{Child: node, GroupBy: g.keys, GroupOut: g.out, Aggs: g.aggs, Sets: g.sets, Groupings: groupings}
 	if having != nil {
 		return &Filter{Child: agg, Cond: having}, nil
 	}
@@ -287,8 +292,7 @@ func (p *planner) checkGrouped(sl *Slot, s *scope, loc int32) error {
 		return nil
 	}
 	if p.dependsOnKey(r, s) {
-		s.group.keys = append(s.group.keys, NewSlot(sl.Type(), sl.Index, sl.Name))
-		s.group.out = append(s.group.out, sl.Index)
+		s.group.addDependent(NewSlot(sl.Type(), sl.Index, sl.Name), sl.Index)
 		return nil
 	}
 	name := sl.Name
@@ -315,7 +319,7 @@ func (p *planner) dependsOnKey(r *rel, s *scope) bool {
 	}
 	for _, k := range r.table.Primary().Keys {
 		slot := r.scan.Slots[k.Column]
-		if slot < 0 || !slices.Contains(s.group.out, slot) {
+		if i := slices.Index(s.group.out, slot); slot < 0 || i < 0 || !s.group.common(i) {
 			return false
 		}
 	}

@@ -404,6 +404,8 @@ func estimate(n Node) float64 {
 		return max(estimate(n.Child)/2, 1)
 	case *Sort:
 		return estimate(n.Child)
+	case *Window:
+		return estimate(n.Child)
 	case *Unique:
 		return estimate(n.Child)
 	}

@@ -61,7 +61,7 @@ func suggestName(n *pg.Node) (string, nameStrength) {
 	case *pg.Node_SubLink:
 		return suggestSubLink(n.SubLink)
 	}
-	return constructName(n)
+	return constructName(n.Node)
 }
 
 // constructName names the constructs that the grammar treats apart from

@@ -40,7 +40,7 @@ type Column struct {
 }
 
 // Node is one operator of a plan. The set of implementations is closed: the
-// types of this file and of modify.go.
+// types of this file, of window.go and of modify.go.
 type Node interface{ node() }
 
 // Result makes one row without slots of its own, or none if Cond is not true.
@@ -215,6 +215,11 @@ type Aggregate struct {
 	GroupBy  []Expr
 	GroupOut []int
 	Aggs     []Agg
+	// Sets are the grouping sets, as indexes into GroupBy: rows are grouped by
+	// each of them, one after the other, and keys that are not in it are null.
+	// Nil is one set of all keys.
+	Sets      [][]int
+	Groupings []Grouping
 	// Sorted tells that rows of a group arrive together.
 	Sorted bool
 }
@@ -226,7 +231,11 @@ type Agg struct {
 	Distinct bool
 	OrderBy  []SortKey
 	Filter   Expr
-	Out      int
+	// Direct are the direct arguments of an ordered-set aggregate, which has no
+	// Args: it takes the values of OrderBy. They read the keys of the group.
+	Direct []Expr
+	Type   datum.Type
+	Out    int
 }
 
 // SortKey is one key of an order.

@@ -48,6 +48,10 @@ type scope struct {
 	group      *grouping
 	// aggs says whether aggregates are allowed here, and if not, where we are.
 	noAggs string
+	// windows collects the windows of the query; noWindows says where we are if
+	// none is allowed here although the query has some.
+	windows   *windowing
+	noWindows string
 	// sets collects set-returning functions of a select list.
 	sets *[]SetItem
 }

@@ -50,14 +50,15 @@ type target struct {
 }
 
 func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
-	if len(n.WindowClause) > 0 {
-		return nil, pgerr.NotBuilt("window functions are not supported")
-	}
 	items, conds, err := p.from(n.FromClause, s)
 	if err != nil {
 		return nil, err
 	}
 	s.group = &grouping{}
+	s.windows = &windowing{}
+	if err := p.windowClause(n.WindowClause, s); err != nil {
+		return nil, err
+	}
 	var sets []SetItem
 	s.sets = &sets
 	targets, err := p.targets(n.TargetList, s)
@@ -85,9 +86,13 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
+	windowed := s.windows.used()
 	grouped := s.group.used || len(n.GroupClause) > 0 || n.HavingClause != nil
-	order := p.pushableOrder(n, keys, items, grouped, sets)
-	extreme := p.extremeOrder(s, items)
+	order := p.pushableOrder(n, keys, items, grouped || windowed, sets)
+	var extreme *wantedOrder
+	if !windowed && len(n.GroupClause) == 0 {
+		extreme = p.extremeOrder(s, items)
+	}
 	if extreme != nil {
 		conds, order = append(conds, p.notNull(extreme.keys[0].Expr, items[0].base)...), extreme
 	}
@@ -105,6 +110,9 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 		if node, err = p.aggregate(node, s, targets, keys, having); err != nil {
 			return nil, err
 		}
+	}
+	if windowed {
+		node = p.addWindows(node, s, keys)
 	}
 	q := &query{}
 	node = p.projectSets(node, sets)

@@ -118,6 +118,8 @@ func inputs(n Node) []Node {
 		return []Node{n.Child}
 	case *Aggregate:
 		return []Node{n.Child}
+	case *Window:
+		return []Node{n.Child}
 	case *Sort:
 		return []Node{n.Child}
 	case *Limit:
@@ -198,8 +200,18 @@ func nodeExprs(n Node, f func(Expr)) {
 		each(n.GroupBy)
 		for _, a := range n.Aggs {
 			each(a.Args)
+			each(a.Direct)
 			keys(a.OrderBy)
 			opt(a.Filter)
+		}
+	case *Window:
+		each(n.Partition)
+		keys(n.Order)
+		opt(n.Frame.Start.Offset)
+		opt(n.Frame.End.Offset)
+		for _, w := range n.Funcs {
+			each(w.Args)
+			opt(w.Filter)
 		}
 	case *Sort:
 		keys(n.Keys)
@@ -281,6 +293,9 @@ func fills(n Node) []int {
 			for _, a := range n.Aggs {
 				add(a.Out)
 			}
+			for _, g := range n.Groupings {
+				add(g.Out)
+			}
 			return
 		case *Append:
 			add(n.Out...)
@@ -318,6 +333,10 @@ func fills(n Node) []int {
 			add(n.Slots...)
 		case *CTEScan:
 			add(n.Slots...)
+		case *Window:
+			for _, w := range n.Funcs {
+				add(w.Out)
+			}
 		case *Project:
 			add(n.Out...)
 		case *ProjectSet:
@@ -347,6 +366,8 @@ func finish(n Node) {
 	case *HashJoin:
 		n.InnerSlots, n.OuterSlots = fills(n.Inner), fills(n.Outer)
 	case *Sort:
+		n.Slots = fills(n.Child)
+	case *Window:
 		n.Slots = fills(n.Child)
 	case *Modify:
 		n.Carry = fills(n.Child)
@@ -510,6 +531,9 @@ func (p *printer) print(dst []byte, e Expr) []byte {
 	return append(dst, ')')
 }
 
+// fingerprint appends a form of e that is equal for equal expressions.
+func fingerprint(dst []byte, e Expr) []byte { return (&printer{}).print(dst, e) }
+
 func sameExpr(a, b Expr) bool {
-	return string((&printer{}).print(nil, a)) == string((&printer{}).print(nil, b))
+	return string(fingerprint(nil, a)) == string(fingerprint(nil, b))
 }

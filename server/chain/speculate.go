@@ -69,7 +69,7 @@ type speculator struct {
 	queue   []*speculation // to run, in order of arrival
 	waiting byHeight       // by snapshots that are not there yet
 	expires byHeight       // by lastBlock
-	running int                             // workers
+	running int            // workers
 	closed  bool
 	wg      sync.WaitGroup // workers
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/tallystick/tallystick/mvcc/rwset"
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/exec"
@@ -61,8 +62,10 @@ func compileSQL(fn *catalog.Func, opts *plan.Options) (*sqlFunction, error) {
 	return s, nil
 }
 
-// program returns the function planned against a catalog.
-func (s *sqlFunction) program(cat *catalog.Catalog) (*sqlProgram, error) {
+// program returns the function planned against the catalog of env. If planning
+// fails, the names that it looked for are in the footprint.
+func (s *sqlFunction) program(env *exec.Env) (*sqlProgram, error) {
+	cat := env.Catalog
 	if list := s.plans.Load(); list != nil {
 		for i := len(*list) - 1; i >= 0; i-- {
 			if (*list)[i].catalog == cat {
@@ -76,8 +79,10 @@ func (s *sqlFunction) program(cat *catalog.Catalog) (*sqlProgram, error) {
 	if old := s.plans.Load(); old != nil {
 		list = *old
 	}
-	p, err := s.plan(cat, " during startup")
+	var looked []rwset.Read
+	p, err := s.plan(cat, " during startup", func(reads []rwset.Read) { looked = append(looked, reads...) })
 	if err != nil {
+		note(env, looked)
 		return nil, err
 	}
 	next := append(slices.Clone(list[max(len(list)-keptPlans+1, 0):]), p)
@@ -86,11 +91,11 @@ func (s *sqlFunction) program(cat *catalog.Catalog) (*sqlProgram, error) {
 }
 
 // plan plans all statements; where tells in the context of an error what the
-// function was doing.
-func (s *sqlFunction) plan(cat *catalog.Catalog, where string) (*sqlProgram, error) {
+// function was doing, and looked is as in plan.Options.Note.
+func (s *sqlFunction) plan(cat *catalog.Catalog, where string, looked func([]rwset.Read)) (*sqlProgram, error) {
 	p := &sqlProgram{catalog: cat}
 	for i := range s.stmts {
-		pl, err := s.statement(&s.stmts[i], cat)
+		pl, err := s.statement(&s.stmts[i], cat, looked)
 		if err == nil {
 			var prog *exec.Program
 			prog, err = exec.Compile(pl)
@@ -109,12 +114,12 @@ func (s *sqlFunction) plan(cat *catalog.Catalog, where string) (*sqlProgram, err
 // statement plans one statement. A column hides an argument of the same name,
 // unlike a variable of PL/pgSQL: when the planner finds both, the statement is
 // planned again without the argument.
-func (s *sqlFunction) statement(st *parse.Statement, cat *catalog.Catalog) (*plan.Plan, error) {
+func (s *sqlFunction) statement(st *parse.Statement, cat *catalog.Catalog, looked func([]rwset.Read)) (*plan.Plan, error) {
 	hidden := map[string]bool{}
 	for {
 		opts := s.opts
 		last := ""
-		opts.Catalog, opts.Script = cat, st.Script
+		opts.Catalog, opts.Script, opts.Note = cat, st.Script, looked
 		opts.Variable = func(parts []string) (plan.Expr, error) {
 			last = ""
 			i := s.argument(parts)
@@ -230,7 +235,7 @@ func (s *sqlFunction) placed(err error, where string) error {
 
 // Check plans the statements.
 func (s *sqlFunction) Check(cat *catalog.Catalog) []error {
-	if _, err := s.plan(cat, ""); err != nil {
+	if _, err := s.plan(cat, "", nil); err != nil {
 		return []error{err}
 	}
 	return nil
@@ -288,7 +293,7 @@ func (s *sqlFunction) number(n int) string { return fmt.Sprintf(" statement %d",
 // run executes all statements but the last, which it returns; nil if there is
 // none.
 func (s *sqlFunction) run(env *exec.Env, args []datum.Datum) (*sqlProgram, *exec.Program, error) {
-	p, err := s.program(env.Catalog)
+	p, err := s.program(env)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -297,6 +302,10 @@ func (s *sqlFunction) run(env *exec.Env, args []datum.Datum) (*sqlProgram, *exec
 			return p, prog, nil
 		}
 		if _, err := prog.Run(env, args); err != nil {
+			// That the statements behind it could be planned came first.
+			for _, rest := range p.progs[i+1:] {
+				note(env, rest.Plan().Reads)
+			}
 			return nil, nil, s.placed(err, s.number(i+1))
 		}
 	}

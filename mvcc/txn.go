@@ -83,6 +83,11 @@ func (t *Txn) Snapshot() Snapshot { return t.at }
 // XID is the transaction's number.
 func (t *Txn) XID() uint64 { return t.xid }
 
+// SetXID gives the transaction the number under which its writes will be applied:
+// one that was executed before it had a place in a block gets it afterwards. What
+// it read of its own rows had the number that it began with.
+func (t *Txn) SetXID(xid uint64) { t.xid = xid }
+
 // Get reads the row under key: the transaction's own, else the one its snapshot
 // sees. The value is immutable and valid for ever. A row of its own leaves no
 // trace in the footprint; of anything else, a miss included, mode decides.

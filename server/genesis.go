@@ -141,6 +141,9 @@ func makeGenesis(l layout, choices *Choices) (*block.Genesis, error) {
 	}
 	defaultChoices.apply(&g.Params)
 	choices.apply(&g.Params)
+	if choices.Rule == "" && g.Params.Flow == block.FlowExecuteOrderInParallel {
+		g.Params.Rule = block.RuleBlockAware // the rule that was made for this flow
+	}
 	g.Sort()
 	return g, g.Validate()
 }

@@ -87,6 +87,7 @@ func (n *Node) open(opts *DevOptions) error {
 	if err := n.state.openChain(n.blocks, opts.Workers); err != nil {
 		return err
 	}
+	n.onClose(func() error { n.state.chain.Close(); return nil })
 	if err := n.startOrdering(l); err != nil {
 		return err
 	}

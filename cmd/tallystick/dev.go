@@ -68,7 +68,7 @@ type devChoice struct {
 func devChoices(c *server.Choices) []devChoice {
 	return []devChoice{
 		{"flow", "how transactions reach a block", &c.Flow,
-			[]string{block.FlowOrderThenExecute}, []string{block.FlowExecuteOrderInParallel}},
+			[]string{block.FlowOrderThenExecute, block.FlowExecuteOrderInParallel}, nil},
 		{"orderer", "protocol of the ordering service", &c.Orderer,
 			[]string{block.OrdererSolo}, []string{block.OrdererRaft, block.OrdererPBFT, block.OrdererZyzzyva}},
 		{"rule", "which conflicts in a block abort whom", &c.Rule,

@@ -74,13 +74,16 @@ func (c *callSite) ready(fr *frame) (*plannedCall, error) {
 	}
 	pl := &plannedCall{}
 	b := binder{p: c.s.p, fr: fr, ns: c.s.e.ns, pl: &pl.planned}
+	var l looked
 	opts := c.s.p.opts
-	opts.Variable, opts.Script = b.variable, c.s.e.whole.Script
+	opts.Variable, opts.Script, opts.Note = b.variable, c.s.e.whole.Script, l.note
 	if err := c.resolve(pl, &opts); err != nil {
+		l.failed(fr.env)
 		return nil, c.s.placed(b.blame(err), 0)
 	}
 	for _, i := range pl.outs {
 		if i >= len(c.outs) || c.outs[i] == nil {
+			l.failed(fr.env)
 			return nil, pgerr.New(pgerr.SyntaxError,
 				"procedure parameter \"%s\" is an output parameter but corresponding argument is not writable", pl.proc.Args[i].Name)
 		}
@@ -158,6 +161,7 @@ func (c *callSite) choose(pl *plannedCall, actual []datum.Type, opts *plan.Optio
 		}
 	}
 	pl.reads = reads
+	opts.Note(reads)
 	m, outcome := builtin.SelectCandidate(sigs, actual, nil)
 	if outcome != builtin.Found {
 		err := builtin.FuncError(shown, actual, nil, outcome)

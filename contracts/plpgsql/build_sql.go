@@ -177,15 +177,17 @@ func (d *dynamicSite) prepare(fr *frame) (text string, prog *exec.Program, param
 	if last := d.last.Load(); last != nil && last.text == text && slices.Equal(last.types, types) {
 		return text, last.prog, params, nil
 	}
-	prog, err = fr.p.compileText(text, types)
+	var l looked
+	prog, err = fr.p.compileText(text, types, &l)
 	if err != nil {
+		l.failed(fr.env)
 		return "", nil, nil, inSQL(err, "SQL statement", text, 0, 0)
 	}
 	d.last.Store(&dynamic{text: text, types: types, prog: prog})
 	return text, prog, params, nil
 }
 
-func (p *program) compileText(text string, types []datum.Type) (*exec.Program, error) {
+func (p *program) compileText(text string, types []datum.Type, l *looked) (*exec.Program, error) {
 	st, err := parse.One(text)
 	if err != nil {
 		return nil, err
@@ -198,7 +200,7 @@ func (p *program) compileText(text string, types []datum.Type) (*exec.Program, e
 		return nil, refusedStatement(st)
 	}
 	opts := p.opts
-	opts.Params, opts.Script = types, st.Script
+	opts.Params, opts.Script, opts.Note = types, st.Script, l.note
 	pl, err := plan.Statement(st.Node, &opts)
 	if err != nil {
 		return nil, err

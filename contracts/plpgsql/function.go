@@ -115,7 +115,8 @@ func signature(f *catalog.Func) string {
 // Def is the function's catalog entry.
 func (f *Function) Def() *catalog.Func { return f.def }
 
-// program returns the function made ready for a catalog.
+// program returns the function made ready for a catalog, or an error and what
+// there is of it.
 func (f *Function) program(cat *catalog.Catalog) (*program, error) {
 	if list := f.programs.Load(); list != nil {
 		for i := len(*list) - 1; i >= 0; i-- {
@@ -139,7 +140,7 @@ func (f *Function) makeProgram(cat *catalog.Catalog) (*program, error) {
 	}
 	p, err := f.build(cat)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	next := append(slices.Clone(list[max(len(list)-keptPrograms+1, 0):]), p)
 	f.programs.Store(&next)
@@ -151,6 +152,7 @@ func (f *Function) makeProgram(cat *catalog.Catalog) (*program, error) {
 func (f *Function) Call(env *exec.Env, args []datum.Datum) (datum.Datum, error) {
 	p, err := f.program(env.Catalog)
 	if err != nil {
+		(&looked{p.reads}).failed(env)
 		return datum.Null, err
 	}
 	fr := p.frame(env)
@@ -168,6 +170,7 @@ func (f *Function) Call(env *exec.Env, args []datum.Datum) (datum.Datum, error) 
 func (f *Function) CallSet(env *exec.Env, args []datum.Datum, emit func(row []datum.Datum) error) error {
 	p, err := f.program(env.Catalog)
 	if err != nil {
+		(&looked{p.reads}).failed(env)
 		return err
 	}
 	fr := p.frame(env)

@@ -45,14 +45,15 @@ type varInfo struct {
 	row *rowType   // the type of a fixed row
 }
 
-// build makes the program for a catalog: types, then statements.
+// build makes the program for a catalog: types, then statements. On an error it
+// returns what there is of it, for its reads.
 func (f *Function) build(cat *catalog.Catalog) (*program, error) {
 	p := &program{fn: f, opts: f.opts}
 	p.opts.Catalog = cat
 	for _, v := range f.vars {
 		info, err := p.variable(v)
 		if err != nil {
-			return nil, f.typeError(v, err)
+			return p, f.typeError(v, err)
 		}
 		p.vars = append(p.vars, info)
 	}
@@ -64,10 +65,7 @@ func (f *Function) build(cat *catalog.Catalog) (*program, error) {
 	p.arguments()
 	b := builder{p: p}
 	p.body = b.list([]stmt{f.body})
-	if b.err != nil {
-		return nil, b.err
-	}
-	return p, nil
+	return p, b.err
 }
 
 // typeError places an error about the type of a variable, as PostgreSQL does:

@@ -136,6 +136,9 @@ func (s *site) value(fr *frame, pl *planned) (datum.Datum, error) {
 
 // raw is value before the conversion to what the site wants.
 func (s *site) raw(fr *frame, pl *planned) (datum.Datum, error) {
+	if pl.reads != nil && fr.noted != pl {
+		fr.note(pl)
+	}
 	switch pl.mode {
 	case constant:
 		return pl.value, nil
@@ -148,9 +151,6 @@ func (s *site) raw(fr *frame, pl *planned) (datum.Datum, error) {
 	}
 	if pl.gather != nil {
 		pl.bring(fr)
-	}
-	if pl.reads != nil && fr.noted != pl {
-		fr.note(pl)
 	}
 	d, err := pl.x.Eval(fr.env, fr.vars)
 	if err != nil {
@@ -199,17 +199,25 @@ func (s *site) placed(err error, skip int) error {
 
 // plan makes a plan for the present row types.
 func (s *site) plan(fr *frame) (*planned, error) {
+	var l looked
+	var pl *planned
+	var err error
 	if s.e.mode == exprStatement {
-		return s.planStatement(fr)
+		pl, err = s.planStatement(fr, &l)
+	} else {
+		pl, err = s.planExpression(fr, &l)
 	}
-	return s.planExpression(fr)
+	if err != nil {
+		l.failed(fr.env)
+	}
+	return pl, err
 }
 
-func (s *site) planStatement(fr *frame) (*planned, error) {
+func (s *site) planStatement(fr *frame, l *looked) (*planned, error) {
 	pl := &planned{}
 	b := binder{p: s.p, fr: fr, ns: s.e.ns, pl: pl}
 	opts := s.p.opts
-	opts.Variable, opts.Script = b.variable, s.e.whole.Script
+	opts.Variable, opts.Script, opts.Note = b.variable, s.e.whole.Script, l.note
 	st, err := plan.Statement(s.e.whole.Node, &opts)
 	if err != nil {
 		return nil, s.placed(b.blame(err), 0)
@@ -226,7 +234,7 @@ func (s *site) planStatement(fr *frame) (*planned, error) {
 // planExpression plans the right side of an assignment together with its
 // conversion, as PostgreSQL does. What other expressions give is converted
 // afterwards, so that errors of the conversion are not those of the expression.
-func (s *site) planExpression(fr *frame) (*planned, error) {
+func (s *site) planExpression(fr *frame, l *looked) (*planned, error) {
 	want := datum.Type{}
 	switch {
 	case s.target != nil:
@@ -237,7 +245,7 @@ func (s *site) planExpression(fr *frame) (*planned, error) {
 	case s.e.assign != "":
 		want = s.want
 	}
-	b, ep, skip, err := s.planText(fr, want)
+	b, ep, skip, err := s.planText(fr, want, l)
 	if err != nil {
 		return nil, s.placed(err, skip)
 	}
@@ -256,11 +264,11 @@ func (s *site) planExpression(fr *frame) (*planned, error) {
 
 // planText plans the text of the site. Skip is the number of characters that
 // were put in front of it.
-func (s *site) planText(fr *frame, want datum.Type) (b *binder, ep *plan.ExprPlan, skip int, err error) {
+func (s *site) planText(fr *frame, want datum.Type, l *looked) (b *binder, ep *plan.ExprPlan, skip int, err error) {
 	try := func(text string, want datum.Type) {
 		b = &binder{p: s.p, fr: fr, ns: s.e.ns, pl: &planned{}}
 		opts := s.p.opts
-		opts.Variable = b.variable
+		opts.Variable, opts.Note = b.variable, l.note
 		if ep, err = plan.ExpressionText(text, want, &opts); err != nil {
 			err = b.blame(err)
 		}

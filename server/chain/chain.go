@@ -34,6 +34,7 @@ type Chain struct {
 	rule     ssi.Rule
 	verifier *identity.BatchVerifier
 	checked  checkedSignatures
+	ahead    speculator
 
 	// processMu serializes Process; what it guards is used by it alone.
 	processMu sync.Mutex
@@ -84,6 +85,7 @@ func open(opts Options) (*Chain, error) {
 		genesis: first.Genesis, network: first.Genesis.NetworkID(), params: first.Genesis.Params,
 		verifier: identity.NewBatchVerifier(opts.Workers, opts.CachedKeys),
 		ids:      newIDIndex(), users: registry{},
+		ahead: speculator{workers: opts.Workers, maxTxs: opts.SpeculativeTxs, maxBytes: opts.SpeculativeBytes},
 	}
 	if c.rule, err = ssi.ParseRule(c.params.Rule); err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 func (c *Chain) apply(r *run) error {
 	for i := range r.list {
 		if x := &r.list[i]; x.status == Committed {
-			if err := r.applyOne(x, x.txn); err != nil {
+			if err := r.applyOne(x, x.work); err != nil {
 				return err
 			}
 		}
@@ -25,6 +25,7 @@ func (c *Chain) apply(r *run) error {
 // applyOne gives a transaction the next commit sequence.
 func (r *run) applyOne(x *execution, txn *mvcc.Txn) error {
 	r.seq++
+	txn.SetXID(x.xid)
 	r.writes.add(r.seq, x.xid, x.digest)
 	return r.batch.Apply(txn, r.seq)
 }

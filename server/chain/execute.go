@@ -126,31 +126,56 @@ func (w *worker) close() error {
 // what it read is stale; its own error waits for that verdict.
 func (w *worker) one(x *execution, v *view) error {
 	c := w.chain
-	if x.txn == nil {
-		x.txn = c.store.Begin(mvcc.AsOf(v.height), x.xid)
-	} else if err := x.txn.Reset(mvcc.AsOf(v.height), x.xid); err != nil {
-		return err
-	}
-	result, err := c.call(x, x.txn, v, func(env *exec.Env) (*contracts.Result, error) {
-		return contracts.Execute(env, &x.tx.Call)
-	})
-	x.footprint, x.ran = x.txn.Footprint(), true
-	if closeErr := x.txn.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	if v.height < w.height-1 {
-		if stale, err := w.stale(x); err != nil || stale {
+	if p := c.ahead.take(x.id); p != nil {
+		x.adopt(&p.x)
+	} else {
+		if x.txn == nil {
+			x.txn = c.store.Begin(mvcc.AsOf(v.height), c.number(x))
+		} else if err := x.txn.Reset(mvcc.AsOf(v.height), c.number(x)); err != nil {
+			return err
+		}
+		if err := c.attempt(x, x.txn, v, &w.digest); err != nil {
 			return err
 		}
 	}
-	if x.err == nil {
+	if v.height < w.height-1 {
+		_, err := w.stale(x)
+		return err
+	}
+	return nil
+}
+
+// number is the transaction number that an execution knows: in the
+// execute-order-in-parallel flow none, as it may come before the block.
+func (c *Chain) number(x *execution) uint64 {
+	if c.speculative() && !x.system {
+		return 0
+	}
+	return x.xid
+}
+
+// attempt executes a transaction in a workspace and closes that; its outcome is
+// in x. An error is a fault of the node.
+func (c *Chain) attempt(x *execution, txn *mvcc.Txn, v *view, digest *txDigest) error {
+	x.work, x.err, x.result, x.notices = txn, nil, nil, nil
+	result, err := c.call(x, txn, v, func(env *exec.Env) (*contracts.Result, error) {
+		return contracts.Execute(env, &x.tx.Call)
+	})
+	x.footprint = txn.Footprint()
+	if closeErr := txn.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil && x.err == nil {
 		x.result = result
-		x.digest, err = w.digest.of(x.txn)
+		x.digest, err = digest.of(txn)
 	}
 	return err
+}
+
+// adopt takes over the outcome of a speculative execution.
+func (x *execution) adopt(p *execution) {
+	x.work, x.err, x.result, x.notices = p.work, p.err, p.result, p.notices
+	x.footprint, x.digest, x.speculated = p.footprint, p.digest, true
 }
 
 // stale aborts a transaction if a block after its snapshot changed what it read
@@ -175,7 +200,7 @@ func (c *Chain) call(x *execution, txn *mvcc.Txn, v *view, f func(*exec.Env) (*c
 		}
 	}()
 	info := &builtin.TxInfo{ID: x.id, User: x.tx.User.Name, Org: x.tx.User.Org, Time: timestampTZ(x.tx.Time)}
-	env := c.engine.ContractEnv(txn, x.xid, v.catalog, info)
+	env := c.engine.ContractEnv(txn, c.number(x), v.catalog, info)
 	env.Ctx.Height, env.Ctx.BlockTime = v.height, v.time
 	env.Ctx.Budget = &builtin.Budget{Left: int64(c.params.MaxSteps)}
 	env.Ctx.Notice = x.notice

@@ -187,6 +187,9 @@ func (n *node) options() Options {
 
 func (n *node) close() {
 	n.tb.Helper()
+	if n.chain != nil {
+		n.chain.Close()
+	}
 	if err := n.store.Close(); err != nil {
 		n.tb.Error(err)
 	}
@@ -214,6 +217,9 @@ func openNode(tb testing.TB, g *block.Genesis) *node {
 // reopen opens the chain again over the same stores, as a restart does.
 func (n *node) reopen() {
 	n.tb.Helper()
+	if n.chain != nil {
+		n.chain.Close()
+	}
 	n.engine = n.newEngine()
 	var err error
 	if n.chain, err = Open(n.options()); err != nil {

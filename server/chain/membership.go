@@ -56,14 +56,34 @@ func (c *Chain) errTiming(tx *block.Tx, height block.Height, timestamp int64) *p
 			return pgerr.New(pgerr.InvalidTransactionState, "transaction has read a block that did not exist").
 				WithDetail("Its snapshot is block %d, and it stands in block %d.", tx.Snapshot, height)
 		}
-		if height-1-tx.Snapshot > c.params.SnapshotWindow {
-			return pgerr.New(snapshotTooOld, "snapshot too old").
-				WithDetail("The snapshot is block %d; block %d accepts at most %d blocks back.", tx.Snapshot, height, c.params.SnapshotWindow)
+		if err := c.errOld(tx, height); err != nil {
+			return err
 		}
 	}
 	if diff := tx.Time - timestamp; diff > int64(c.params.TimeBoundMicros) || -diff > int64(c.params.TimeBoundMicros) {
 		return pgerr.New(pgerr.InvalidTransactionState, "signed time of the transaction is too far from the time of its block").
 			WithDetail("It is off by %d microseconds; the bound is %d.", diff, c.params.TimeBoundMicros)
+	}
+	return nil
+}
+
+// errOld checks that the snapshot of a transaction is not too old for a block: it
+// lies in [b-1-S, b-1].
+func (c *Chain) errOld(tx *block.Tx, height block.Height) *pgerr.Error {
+	if tx.Snapshot+1+c.params.SnapshotWindow >= height {
+		return nil
+	}
+	return pgerr.New(snapshotTooOld, "snapshot too old").
+		WithDetail("The snapshot is block %d; block %d accepts at most %d blocks back.", tx.Snapshot, height, c.params.SnapshotWindow)
+}
+
+// CheckSnapshot reports that the next block will not accept the snapshot of a
+// transaction because it is too old (72000). It is advice: the block decides.
+func (c *Chain) CheckSnapshot(tx *block.Tx) error {
+	if c.speculative() {
+		if err := c.errOld(tx, c.Height()+1); err != nil {
+			return err
+		}
 	}
 	return nil
 }

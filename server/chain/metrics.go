@@ -12,6 +12,8 @@ import (
 type Metrics struct {
 	Blocks, Transactions                 uint64
 	Committed, Aborted, Failed, Rejected uint64
+	// Speculated were executed before their block came, Missing when it came.
+	Speculated, Missing uint64
 	// Aborts counts the aborted by their cause.
 	Aborts [causes]uint64
 

@@ -27,6 +27,10 @@ type Options struct {
 	// CachedKeys bounds the cache of expanded public keys;
 	// identity.DefaultCachedKeys if 0.
 	CachedKeys int
+	// SpeculativeTxs and SpeculativeBytes bound what is kept of transactions that
+	// were executed ahead of their block; 20,000 and 256 MB if 0.
+	SpeculativeTxs   int
+	SpeculativeBytes int64
 	// Logger receives what people should know; slog.Default if nil.
 	Logger *slog.Logger
 }
@@ -35,6 +39,12 @@ type Options struct {
 func (o *Options) EnsureDefaults() {
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.SpeculativeTxs == 0 {
+		o.SpeculativeTxs = 20_000
+	}
+	if o.SpeculativeBytes == 0 {
+		o.SpeculativeBytes = 256 << 20
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -48,6 +58,8 @@ func (o *Options) Validate() error {
 		return errors.New("chain: store, blocks, engine and system contracts are needed")
 	case o.Workers < 1:
 		return errors.New("chain: the number of workers is negative")
+	case o.SpeculativeTxs < 0 || o.SpeculativeBytes < 0:
+		return errors.New("chain: a bound of speculation is negative")
 	}
 	return nil
 }

@@ -43,15 +43,17 @@ type execution struct {
 	position uint32
 	xid      uint64
 	system   bool
-	repeated bool         // its id was consumed before
-	snapshot block.Height // what it reads
+	repeated bool // its id was consumed before
+
+	speculated bool         // it was executed before the block came
+	snapshot   block.Height // what it reads
 
 	status Status // 0 = not decided
 	cause  Cause  // of an abort
 	err    *pgerr.Error
 
-	txn       *mvcc.Txn // kept from block to block
-	ran       bool      // txn holds its writes
+	txn       *mvcc.Txn // workspace, kept from block to block
+	work      *mvcc.Txn // what the last execution wrote; nil before the first
 	footprint *rwset.Footprint
 	digest    block.Hash // of its writes
 	result    []byte
@@ -150,7 +152,11 @@ func (c *Chain) process(b *block.Block) (receipts []Receipt, err error) {
 	}
 	watch.lap(&m.CommitMicros)
 	m.count(r)
-	return receipts, c.advance(r, next, m)
+	if err := c.advance(r, next, m); err != nil {
+		return nil, err
+	}
+	c.ahead.advance(c, r.height(), r.list)
+	return receipts, nil
 }
 
 // checkBlock reports why b is not the next block of the chain. The block store
@@ -233,6 +239,12 @@ func (m *Metrics) count(r *run) {
 		case Aborted:
 			m.Aborted++
 			m.Aborts[x.cause]++
+		}
+		switch x := &r.list[i]; {
+		case x.speculated:
+			m.Speculated++
+		case x.work != nil && !x.system:
+			m.Missing++
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (c *Chain) decide(r *run) {
 			continue
 		}
 		if v.Commit {
-			c.admit(r, x, x.txn)
+			c.admit(r, x, x.work)
 		} else {
 			x.abort(causeOf(v.Cause), errConflict(c.rule, v.Cause, &r.list[v.With]))
 		}

@@ -14,6 +14,12 @@
 // A fault of the chain ends the flow: [Flow.Err] tells why, whoever waits gets
 // 57P03, and the node must stop.
 //
-// This is the order-then-execute flow; execute-order-in-parallel differs in what
-// happens between Submit and the block and is not built.
+// # The two flows
+//
+// In order-then-execute a transaction is executed by the block that contains it,
+// on the state before that block. In execute-order-in-parallel it names the
+// height that it reads, and Submit has it executed at once, in the background,
+// while it is being ordered (executeorder.go). Everything else is the same: what
+// a block makes of its transactions depends on the chain alone, whether this node
+// knew of them before or not.
 package flow

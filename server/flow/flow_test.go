@@ -470,11 +470,4 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := New(Options{}); err == nil {
 		t.Error("a flow without a chain")
 	}
-	g := testGenesis()
-	g.Params.Flow = block.FlowExecuteOrderInParallel
-	n := &node{t: t, genesis: g}
-	n.openStores(vfs.NewMem())
-	n.startOrderer()
-	_, err := New(Options{Chain: n.chain, Service: n.orderer})
-	expectCode(t, "other flow", err, pgerr.FeatureNotSupported)
 }

@@ -12,27 +12,26 @@ import (
 	"github.com/tallystick/tallystick/sql/pgerr"
 )
 
-// Flow is the order-then-execute flow of one node. Submit may be called from any
-// number of goroutines, Run once.
+// Flow is the flow of one node. Submit may be called from any number of
+// goroutines, Run once.
 type Flow struct {
 	opts    Options
 	network block.Hash
+	early   bool // transactions are executed before they are ordered
 	waiters *waiters
 
 	mu  sync.Mutex
 	err error // the fault that ended it
 }
 
-// New makes a flow: 0A000 for a network that has chosen another one.
+// New makes the flow that the network of the chain has chosen.
 func New(opts Options) (*Flow, error) {
 	opts.EnsureDefaults()
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	if p := opts.Chain.Params(); p.Flow != block.FlowOrderThenExecute {
-		return nil, pgerr.NotBuilt("flow %s is not supported", p.Flow)
-	}
-	return &Flow{opts: opts, network: opts.Chain.NetworkID(), waiters: newWaiters()}, nil
+	return &Flow{opts: opts, network: opts.Chain.NetworkID(), waiters: newWaiters(),
+		early: opts.Chain.Params().Flow == block.FlowExecuteOrderInParallel}, nil
 }
 
 // Run processes blocks until ctx is done, which gives nil, or until something
@@ -111,6 +110,7 @@ func errExpired(w *waiter) error {
 //
 //	28000  no user of this network has signed this
 //	25000  it has expired
+//	72000  its snapshot is too old (execute-order-in-parallel)
 //	53000  the ordering service has no room
 //	57014  ctx was done: the transaction may still commit
 //	57P01  the node shuts down, 57P03 it has failed: the same
@@ -131,6 +131,11 @@ func (f *Flow) Submit(ctx context.Context, tx *block.Tx) (*chain.Receipt, error)
 	// the ledger; any later one will find the waiter.
 	if r, err := f.known(tx, id); r != nil || err != nil {
 		return r, err
+	}
+	if f.early {
+		if err := f.execute(tx); err != nil {
+			return nil, err
+		}
 	}
 	if err := f.opts.Service.Submit(ctx, tx); err != nil {
 		return nil, f.refusal(err)

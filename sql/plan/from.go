@@ -120,6 +120,9 @@ func (p *planner) rangeVar(v *pg.RangeVar, s *scope) (item, error) {
 func (p *planner) tableRel(t *catalog.Table, provenance bool) *rel {
 	scan := &Scan{Table: t, Index: t.Primary(), Slots: make([]int, len(t.Columns)), Sys: noSysSlots(), Provenance: provenance}
 	r := &rel{table: t, scan: scan}
+	if !provenance {
+		r.row = t.Row
+	}
 	for i := range t.Columns {
 		scan.Slots[i] = -1
 		c := &t.Columns[i]
@@ -257,7 +260,7 @@ func (p *planner) viewItem(t *catalog.Table, v *pg.RangeVar, s *scope) (item, er
 	if err != nil {
 		return item{}, err
 	}
-	r := &rel{cols: slices.Clone(q.cols)}
+	r := &rel{cols: slices.Clone(q.cols), row: t.Row}
 	for i := range r.cols {
 		r.cols[i].name = t.Columns[i].Name
 		r.cols[i].table, r.cols[i].attr = t.OID, int16(i+1)

@@ -80,7 +80,8 @@ func (d *definer) say(code pgerr.Code, format string, args ...any) {
 func isDDL(n *pg.Node) bool {
 	switch n.Node.(type) {
 	case *pg.Node_CreateStmt, *pg.Node_IndexStmt, *pg.Node_CreateFunctionStmt, *pg.Node_DropStmt, *pg.Node_ViewStmt,
-		*pg.Node_AlterTableStmt, *pg.Node_RenameStmt:
+		*pg.Node_AlterTableStmt, *pg.Node_RenameStmt, *pg.Node_CreateEnumStmt, *pg.Node_AlterEnumStmt,
+		*pg.Node_CompositeTypeStmt, *pg.Node_CreateDomainStmt, *pg.Node_AlterDomainStmt:
 		return true
 	}
 	return false
@@ -102,6 +103,16 @@ func (d *definer) execute(st parse.Statement) error {
 		return d.alterTable(n.AlterTableStmt, st)
 	case *pg.Node_RenameStmt:
 		return d.rename(n.RenameStmt)
+	case *pg.Node_CreateEnumStmt:
+		return d.createEnum(n.CreateEnumStmt)
+	case *pg.Node_AlterEnumStmt:
+		return d.alterEnum(n.AlterEnumStmt)
+	case *pg.Node_CompositeTypeStmt:
+		return d.createComposite(n.CompositeTypeStmt, st)
+	case *pg.Node_CreateDomainStmt:
+		return d.createDomain(n.CreateDomainStmt, st)
+	case *pg.Node_AlterDomainStmt:
+		return d.alterDomain(n.AlterDomainStmt, st)
 	}
 	return pgerr.NotBuilt("%s is not supported", commandName(st.Node))
 }
@@ -140,6 +151,10 @@ func commandName(n *pg.Node) string {
 			return "GRANT"
 		}
 		return "REVOKE"
+	case *pg.Node_CreateEnumStmt, *pg.Node_CompositeTypeStmt:
+		return "CREATE TYPE"
+	case *pg.Node_AlterEnumStmt:
+		return "ALTER TYPE"
 	case *pg.Node_DoStmt:
 		return "DO"
 	}

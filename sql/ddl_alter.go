@@ -149,19 +149,23 @@ func (d *definer) dropColumn(t *catalog.Table, c *pg.AlterTableCmd) error {
 		}
 		return pgerr.New(pgerr.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", c.Name, t.Name)
 	}
-	for _, idx := range t.Indexes {
-		if slices.ContainsFunc(idx.Keys, func(k catalog.IndexKey) bool { return k.Column == i }) {
-			return pgerr.New(pgerr.DependentObjectsStillExist, "cannot drop column %s of table %s because index %s depends on it", c.Name, t.Name, idx.Name)
-		}
+	if t.Primary().HasColumn(i) {
+		return pgerr.New(pgerr.InvalidTableDefinition, "table \"%s\" needs its primary key", t.Name)
 	}
-	for _, fk := range t.ForeignKeys {
-		if slices.Contains(fk.Columns, i) {
-			return pgerr.New(pgerr.DependentObjectsStillExist, "cannot drop column %s of table %s because constraint %s depends on it", c.Name, t.Name, fk.Name)
-		}
+	if err := d.settleDependents("column "+c.Name+" of table "+t.Name, d.columnDependents(t, i), c.Behavior); err != nil {
+		return err
+	}
+	t, err := d.withoutColumn(t, i)
+	if err != nil {
+		return err
+	}
+	if err := d.rowTypeUnused(t); err != nil {
+		return err
 	}
 	next := copyTable(t)
 	col := &next.Columns[i]
 	col.Dropped, col.NotNull, col.Default, col.Generated = true, false, "", ""
+	col.TypeOID, col.Missing = col.Type.StoredAs().OID, nil
 	if err := d.editor.PutTable(next); err != nil {
 		return err
 	}
@@ -373,4 +377,23 @@ func (d *definer) rename(n *pg.RenameStmt) error {
 		return pgerr.NotBuilt("renaming column \"%s\", which a constraint mentions, is not supported", n.Subname)
 	}
 	return d.checkViews(t, "column "+n.Subname+" of table "+t.Name)
+}
+
+// rowTypeUnused refuses a change of a table that would change the values of its
+// row type in columns of other tables.
+func (d *definer) rowTypeUnused(t *catalog.Table) error {
+	if t.RowType == 0 {
+		return nil
+	}
+	for _, o := range d.catalog().Tables() {
+		if o.Kind != catalog.OrdinaryTable {
+			continue
+		}
+		for i := range o.Columns {
+			if c := &o.Columns[i]; !c.Dropped && uses(c.Type.Desc, t.RowType) {
+				return pgerr.New(pgerr.FeatureNotSupported, "cannot alter table \"%s\" because column \"%s.%s\" uses its row type", t.Name, o.Name, c.Name)
+			}
+		}
+	}
+	return nil
 }

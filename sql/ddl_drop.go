@@ -10,7 +10,6 @@ import (
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/parse"
 	"github.com/tallystick/tallystick/sql/pgerr"
-	"github.com/tallystick/tallystick/sql/plan"
 )
 
 func (d *definer) drop(n *pg.DropStmt) error {
@@ -23,6 +22,8 @@ func (d *definer) drop(n *pg.DropStmt) error {
 			err = d.dropIndex(n, o)
 		case pg.ObjectType_OBJECT_FUNCTION, pg.ObjectType_OBJECT_PROCEDURE, pg.ObjectType_OBJECT_ROUTINE:
 			err = d.dropFunction(n, o)
+		case pg.ObjectType_OBJECT_TYPE, pg.ObjectType_OBJECT_DOMAIN:
+			err = d.dropType(n, o)
 		default:
 			err = pgerr.NotBuilt("DROP %s is not supported", objectName(n.RemoveType))
 		}
@@ -69,42 +70,7 @@ func (d *definer) dropTable(n *pg.DropStmt, o *pg.Node) error {
 	if t.Kind != kind {
 		return pgerr.New(pgerr.WrongObjectType, "\"%s\" is not a %s", t.Name, word)
 	}
-	if err := d.noDependents(t, n.Behavior); err != nil {
-		return err
-	}
-	if kind == catalog.OrdinaryTable {
-		if err := d.deleteRows(t); err != nil {
-			return err
-		}
-	}
-	return d.editor.DropTable(t)
-}
-
-// noDependents refuses to drop what others refer to.
-func (d *definer) noDependents(t *catalog.Table, behavior pg.DropBehavior) error {
-	var who []string
-	for _, o := range d.catalog().Tables() {
-		if o.OID == t.OID {
-			continue
-		}
-		for _, fk := range o.ForeignKeys {
-			if fk.RefSchema == t.Schema && fk.RefTable == t.Name {
-				who = append(who, "constraint "+fk.Name+" on table "+o.Name+" depends on "+"table "+t.Name)
-			}
-		}
-		if o.Kind == catalog.View && viewReads(o, t) {
-			who = append(who, "view "+o.Name+" depends on table "+t.Name)
-		}
-	}
-	if len(who) == 0 {
-		return nil
-	}
-	if behavior == pg.DropBehavior_DROP_CASCADE {
-		return pgerr.NotBuilt("DROP ... CASCADE over dependent objects is not supported").
-			WithHint("Drop the dependent objects first.")
-	}
-	return pgerr.New(pgerr.DependentObjectsStillExist, "cannot drop table %s because other objects depend on it", t.Name).
-		WithDetail("%s", strings.Join(who, "\n")).WithHint("Drop the dependent objects first.")
+	return d.removeTable(t, n.Behavior)
 }
 
 // viewReads tells whether a view names a table anywhere.
@@ -203,14 +169,14 @@ func (d *definer) dropFunction(n *pg.DropStmt, o *pg.Node) error {
 	if word != "routine" && word != kindName(f) {
 		return pgerr.New(pgerr.WrongObjectType, "%s(%s) is not a %s", f.Name, f.Signature(), word)
 	}
-	return d.editor.DropFunc(f)
+	return d.removeFunc(f, n.Behavior)
 }
 
 // findFunction finds a function by name and, if given, argument types.
 func (d *definer) findFunction(owa *pg.ObjectWithArgs, schema, name, word string) (*catalog.Func, string, error) {
 	var sig []string
 	for _, a := range owa.Objargs {
-		t, err := plan.ResolveType(a.GetTypeName())
+		t, err := d.resolveType(a.GetTypeName(), parse.Statement{})
 		if err != nil {
 			return nil, "", err
 		}

@@ -109,7 +109,7 @@ func (d *definer) function(n *pg.CreateFunctionStmt, st parse.Statement) (*catal
 			return nil, err
 		}
 	}
-	if err := returnType(f, n, st); err != nil {
+	if err := d.returnType(f, n, st); err != nil {
 		return nil, err
 	}
 	if n.SqlBody != nil {
@@ -147,9 +147,9 @@ func (d *definer) parameter(f *catalog.Func, p *pg.FunctionParameter, st parse.S
 	if p.ArgType.Setof {
 		return pgerr.New(pgerr.InvalidFunctionDefinition, "functions cannot accept set arguments")
 	}
-	t, err := plan.ResolveType(p.ArgType)
+	t, err := d.resolveType(p.ArgType, st)
 	if err != nil {
-		return positioned(err, st, p.ArgType.Location)
+		return err
 	}
 	for _, o := range f.Args {
 		if o.Name == a.Name && a.Name != "" {
@@ -180,7 +180,7 @@ func positioned(err error, st parse.Statement, loc int32) error {
 }
 
 // returnType decides what a function returns, from RETURNS and OUT arguments.
-func returnType(f *catalog.Func, n *pg.CreateFunctionStmt, st parse.Statement) error {
+func (d *definer) returnType(f *catalog.Func, n *pg.CreateFunctionStmt, st parse.Statement) error {
 	outs := f.OutArgs()
 	ret := datum.T(datum.Void)
 	switch {
@@ -193,9 +193,9 @@ func returnType(f *catalog.Func, n *pg.CreateFunctionStmt, st parse.Statement) e
 		tn := n.ReturnType
 		f.RetSet = tn.Setof
 		plain := &pg.TypeName{Names: tn.Names, Typmods: tn.Typmods, ArrayBounds: tn.ArrayBounds, Location: tn.Location, PctType: tn.PctType}
-		t, err := plan.ResolveType(plain)
+		t, err := d.resolveType(plain, st)
 		if err != nil {
-			return positioned(err, st, tn.Location)
+			return err
 		}
 		isTable := len(outs) > 0 && outs[0].Mode == catalog.TableArg
 		if isTable {

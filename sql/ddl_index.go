@@ -199,8 +199,10 @@ func (d *definer) createView(n *pg.ViewStmt, st parse.Statement) error {
 		return err
 	}
 	if exists {
-		view.OID = old.OID
-	} else if view.OID, err = d.editor.NextOID(); err != nil {
+		view.OID, view.RowType, view.RowArray = old.OID, old.RowType, old.RowArray
+	} else if err := d.typeFree(schema, name); err != nil {
+		return err
+	} else if err := d.oids(&view.OID, &view.RowType, &view.RowArray); err != nil {
 		return err
 	}
 	return d.editor.PutTable(view)

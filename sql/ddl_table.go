@@ -54,6 +54,9 @@ func (d *definer) createTable(n *pg.CreateStmt, st parse.Statement) error {
 	if len(n.InhRelations) > 0 || n.Partspec != nil || n.Partbound != nil {
 		return pgerr.NotBuilt("inheritance and partitioning are not supported")
 	}
+	if err := d.typeFree(schema, name); err != nil {
+		return err
+	}
 	oid, err := d.editor.NextOID()
 	if err != nil {
 		return err
@@ -65,6 +68,9 @@ func (d *definer) createTable(n *pg.CreateStmt, st parse.Statement) error {
 		}
 	}
 	if err := def.finish(); err != nil {
+		return err
+	}
+	if err := d.oids(&def.table.RowType, &def.table.RowArray); err != nil {
 		return err
 	}
 	if err := d.editor.PutTable(def.table); err != nil {
@@ -99,9 +105,9 @@ func (def *tableDef) column(n *pg.ColumnDef) error {
 	if len(t.Columns) >= maxColumns {
 		return pgerr.New(pgerr.TooManyColumns, "tables can have at most %d columns", maxColumns)
 	}
-	typ, err := plan.ResolveType(n.TypeName)
+	typ, err := def.d.resolveType(n.TypeName, def.st)
 	if err != nil {
-		return def.at(err, n.TypeName.Location)
+		return err
 	}
 	if typ.Kind == datum.Pseudo {
 		return pgerr.New(pgerr.InvalidTableDefinition, "column \"%s\" has pseudo-type %s", n.Colname, datum.FormatType(typ))

@@ -47,9 +47,7 @@ func TestDifferential(t *testing.T) {
 	for i := range *statements {
 		text, ordered := c.gen.statement()
 		want := pgdb.answer(text)
-		// Statement timeout; FULL JOIN without equality; functions of types that
-		// exist in PostgreSQL only made a call ambiguous.
-		if want.code == "57014" || want.code == "0A000" || want.code == "42725" {
+		if leftOpen(&want) {
 			continue
 		}
 		if d := c.check(text, ordered, comparable(&want, ordered)); d != "" {
@@ -61,6 +59,13 @@ func TestDifferential(t *testing.T) {
 	}
 }
 
+// leftOpen tells that PostgreSQL's answer settles nothing: it ran out of time,
+// refused a FULL JOIN without equality, or found a call ambiguous because of
+// types that exist in PostgreSQL only.
+func leftOpen(a *answer) bool {
+	return a.code == "57014" || a.code == "0A000" || a.code == "42725"
+}
+
 // comparison is an engine with the tables of a generator.
 type comparison struct {
 	db    *database
@@ -68,7 +73,7 @@ type comparison struct {
 	setup []string
 }
 
-func newComparison(t *testing.T, seed uint64) *comparison {
+func newComparison(t testing.TB, seed uint64) *comparison {
 	g := &generator{r: rand.New(rand.NewPCG(seed, 2))}
 	c := &comparison{db: newDatabase(t), gen: g, setup: append(g.schema(), g.data()...)}
 	for _, s := range c.setup {
@@ -118,9 +123,13 @@ func recordAnswers(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	for range recordedCount {
+	for n := 0; n < recordedCount; {
 		text, ordered := c.gen.statement()
 		want := pgdb.answer(text)
+		if leftOpen(&want) {
+			continue
+		}
+		n++
 		fmt.Fprintf(&b, "%s\n%s\x1e\n", text, comparable(&want, ordered))
 	}
 	if err := os.WriteFile(recorded, []byte(b.String()), 0o644); err != nil {
@@ -139,10 +148,13 @@ func checkRecorded(t *testing.T) {
 	}
 	c := newComparison(t, recordedSeed)
 	for i, rec := range cases {
-		text, ordered := c.gen.statement()
 		was, want, _ := strings.Cut(rec, "\n")
-		if was != text {
-			t.Fatalf("the generator writes other statements than it did when answers were recorded: run with -pg and -record\n%s\n%s", was, text)
+		text, ordered := c.gen.statement()
+		for skipped := 0; text != was; skipped++ { // what was left open is not recorded
+			if skipped == 50 {
+				t.Fatalf("the generator writes other statements than it did when answers were recorded: run with -pg and -record\n%s", was)
+			}
+			text, ordered = c.gen.statement()
 		}
 		if d := c.check(text, ordered, want); d != "" {
 			t.Errorf("statement %d: %s", i, d)

@@ -18,6 +18,7 @@ func FuzzStatement(f *testing.F) {
 	for _, s := range seedStatements(f) {
 		f.Add(s)
 	}
+	var shared *comparison // of the statements that change nothing
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 2000 {
 			return
@@ -26,7 +27,13 @@ func FuzzStatement(f *testing.F) {
 		if err != nil {
 			return
 		}
-		c := newComparison(t, 1)
+		if shared == nil || changes(list) {
+			shared = newComparison(f, 1)
+		}
+		c := shared
+		if changes(list) {
+			shared = nil
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		c.db.interrupted = func() error {
@@ -41,6 +48,16 @@ func FuzzStatement(f *testing.F) {
 			}
 		}
 	})
+}
+
+// changes tells whether statements may leave another database or session behind.
+func changes(list []parse.Statement) bool {
+	for _, st := range list {
+		if st.Node.GetSelectStmt() == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // seedStatements are the statements of the scripts, the faulty ones and some

@@ -391,7 +391,7 @@ func (g *generator) scalarQuery(k kind, s *genScope, d int) string {
 			x := g.expr(kInt, in, d)
 			agg = "array_agg(" + x + " order by " + x + ")"
 		} else {
-			x := g.expr(kText, in, d)
+			x := "(" + g.expr(kText, in, d) + ")::text"
 			agg = "jsonb_agg(" + x + " order by " + x + ")"
 		}
 	default:
@@ -669,7 +669,7 @@ func (g *generator) aggregate(k kind, s *genScope, d int) string {
 		}
 		return "array_agg(" + distinct + x + " order by " + x + ")" + filter
 	case kJSON:
-		x := arg(kText)
+		x := "(" + arg(kText) + ")::text"
 		return "jsonb_agg(" + x + " order by " + x + ")" + filter
 	}
 	return pickOne(g, "max", "min") + "(" + arg(k) + ")" + filter

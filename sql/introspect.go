@@ -93,6 +93,7 @@ func userNames(txn *mvcc.Txn) ([]string, error) {
 // names of one catalog.
 func (s *Session) useRegNames(f *datum.Format, env *pgcatalog.Env) {
 	path := s.settings.searchPath()
+	f.TypeByOID = env.Catalog.TypeByOID
 	f.RegName = func(t *datum.Desc, oid datum.OID) string { return env.RegName(t, oid, path) }
 	f.RegOID = func(t *datum.Desc, name string) (datum.OID, error) { return env.RegOID(t, name, path) }
 }

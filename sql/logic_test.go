@@ -77,7 +77,7 @@ func splitMarked(s string) []string { return strings.Split(s, "\n-- ") }
 // database is an engine over a store in memory in which every statement that
 // writes is a block of its own.
 type database struct {
-	t       *testing.T
+	t       testing.TB
 	store   *mvcc.Store
 	engine  *sql.Engine
 	session *sql.Session
@@ -85,7 +85,7 @@ type database struct {
 	interrupted func() error
 }
 
-func newDatabase(t *testing.T) *database {
+func newDatabase(t testing.TB) *database {
 	t.Helper()
 	store, err := mvcc.Open("state", mvcc.Options{FS: vfs.NewMem()})
 	if err != nil {
@@ -138,7 +138,9 @@ func (db *database) statement(b *strings.Builder, st parse.Statement) error {
 			return db.write(b, st)
 		}
 		return db.query(b, st)
-	case *pg.Node_CreateStmt, *pg.Node_IndexStmt, *pg.Node_DropStmt, *pg.Node_AlterTableStmt, *pg.Node_ViewStmt, *pg.Node_RenameStmt:
+	case *pg.Node_CreateStmt, *pg.Node_IndexStmt, *pg.Node_DropStmt, *pg.Node_AlterTableStmt, *pg.Node_ViewStmt, *pg.Node_RenameStmt,
+		*pg.Node_CreateEnumStmt, *pg.Node_AlterEnumStmt, *pg.Node_CompositeTypeStmt, *pg.Node_CreateDomainStmt, *pg.Node_AlterDomainStmt,
+		*pg.Node_CreateSchemaStmt, *pg.Node_CommentStmt, *pg.Node_CreateFunctionStmt, *pg.Node_CreateTrigStmt, *pg.Node_CreateTableAsStmt:
 		return db.block(func(env *exec.Env) error {
 			return db.engine.Script(env, "admin", st.Text, func(e *pgerr.Error) { fmt.Fprintf(b, "NOTICE:  %s\n", e.Code) })
 		})

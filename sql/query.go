@@ -42,6 +42,23 @@ func (s *Session) analyzeQuery(ctx context.Context, p *Prepared) error {
 	return s.planQuery(p, c)
 }
 
+// resolveType finds a type by the names that the session sees.
+func (s *Session) resolveType(tn *pg.TypeName) (datum.Type, error) {
+	snap, err := s.snapshot()
+	if err != nil {
+		return datum.Type{}, err
+	}
+	txn := s.engine.store.Begin(snap, 0)
+	txn.Forget()
+	defer txn.Close()
+	c, err := s.engine.catalogs.At(txn)
+	if err != nil {
+		return datum.Type{}, err
+	}
+	t, _, err := plan.FindType(tn, c, s.settings.searchPath())
+	return t, err
+}
+
 func (s *Session) planOptions(c *catalog.Catalog, p *Prepared) *plan.Options {
 	o := &plan.Options{
 		Catalog: c, SearchPath: s.settings.searchPath(), Virtual: pgcatalog.Find,
@@ -49,7 +66,7 @@ func (s *Session) planOptions(c *catalog.Catalog, p *Prepared) *plan.Options {
 	}
 	for _, oid := range p.declared {
 		t := datum.Type{}
-		if d := datum.ByOID(oid); d != nil && d != datum.Unknown {
+		if d := c.TypeByOID(oid); d != nil && d != datum.Unknown {
 			t = datum.T(d)
 		}
 		o.Params = append(o.Params, t)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/pgerr"
-	"github.com/tallystick/tallystick/sql/plan"
 )
 
 // statementKind is how a statement is carried out.
@@ -122,7 +121,7 @@ func (s *Session) runScript(ctx context.Context, p *Prepared) (rowSource, error)
 func (s *Session) runPrepare(ctx context.Context, n *pg.PrepareStmt, p *Prepared) (rowSource, error) {
 	var oids []datum.OID
 	for _, a := range n.Argtypes {
-		t, err := plan.ResolveType(a.GetTypeName())
+		t, err := s.resolveType(a.GetTypeName())
 		if err != nil {
 			return nil, err
 		}

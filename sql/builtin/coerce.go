@@ -142,7 +142,7 @@ func CanCoerce(src, dst *datum.Desc, ctx CastContext) bool {
 		return true
 	case isPolymorphic(dst):
 		return polymorphicConsistent([]*datum.Desc{dst}, []datum.Type{datum.T(src)})
-	case src == datum.Record && isComposite(dst), isComposite(src) && dst == datum.Record:
+	case src.OID == datum.RecordOID && isComposite(dst), isComposite(src) && dst.OID == datum.RecordOID:
 		return true
 	case dst == datum.Record.Array && src.IsArray() && isComposite(src.Elem):
 		return true

@@ -2,10 +2,12 @@ package catalog
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/tallystick/tallystick/mvcc"
 	"github.com/tallystick/tallystick/mvcc/rwset"
+	"github.com/tallystick/tallystick/sql/datum"
 )
 
 // The schemas that always exist.
@@ -31,6 +33,12 @@ type Catalog struct {
 	funcs    map[qualified][]*Func // by signature
 	funcOID  map[OID]*Func
 	nextOID  OID
+
+	types   map[qualified]*Type
+	typeOID map[OID]*Type
+	rowOID  map[OID]*Table      // by the OID of the row type
+	arrayOf map[OID]OID         // element of the array types of users
+	descs   map[OID]*datum.Desc // of all types that are not built in
 }
 
 // Table finds a table or view.
@@ -112,12 +120,32 @@ func pointRead(key []byte) []rwset.Read {
 	return []rwset.Read{{Span: rwset.Point(key)}}
 }
 
+// With is the catalog with one table replaced by a changed copy of it, for
+// asking what the change would break.
+func (c *Catalog) With(t *Table) *Catalog {
+	next := *c
+	next.tables, next.tableOID = maps.Clone(c.tables), maps.Clone(c.tableOID)
+	next.tables[qualified{t.Schema, t.Name}] = t
+	next.tableOID[t.OID] = t
+	return &next
+}
+
 func (c *Catalog) addTable(t *Table) {
 	c.tables[qualified{t.Schema, t.Name}] = t
 	c.tableOID[t.OID] = t
+	if t.RowType != 0 {
+		c.rowOID[t.RowType] = t
+		c.arrayOf[t.RowArray] = t.RowType
+	}
 	for i := range t.Indexes {
 		c.indexes[qualified{t.Schema, t.Indexes[i].Name}] = t
 	}
+}
+
+func (c *Catalog) addType(t *Type) {
+	c.types[qualified{t.Schema, t.Name}] = t
+	c.typeOID[t.OID] = t
+	c.arrayOf[t.Array] = t.OID
 }
 
 func (c *Catalog) addFunc(f *Func) {

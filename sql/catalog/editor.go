@@ -37,7 +37,7 @@ func (e *Editor) NextOID() (OID, error) {
 // PutTable creates or replaces a table or view; its columns' types are resolved
 // from their OIDs.
 func (e *Editor) PutTable(t *Table) error {
-	if err := t.resolve(); err != nil {
+	if err := e.catalog.resolveColumns(t.Name, t.Columns); err != nil {
 		return err
 	}
 	return e.change(relationKey(t.Schema, t.Name), t)
@@ -50,7 +50,7 @@ func (e *Editor) DropTable(t *Table) error {
 
 // PutFunc creates or replaces a function.
 func (e *Editor) PutFunc(f *Func) error {
-	if err := f.resolve(); err != nil {
+	if err := e.catalog.resolveFunc(f); err != nil {
 		return err
 	}
 	return e.change(funcKey(f), f)

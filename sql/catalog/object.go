@@ -45,7 +45,16 @@ type Table struct {
 	// System marks the ledger's own relations: nobody writes them with DML.
 	System bool `json:",omitempty"`
 
-	key []rwset.Read // the catalog row this was read from
+	// RowType and RowArray are the OIDs of the type of its rows and of arrays of
+	// these; 0 for the ledger's own relations.
+	RowType  OID `json:",omitempty"`
+	RowArray OID `json:",omitempty"`
+
+	// Row is the type of its rows; nil for the ledger's own relations.
+	Row *datum.Desc `json:"-"`
+
+	linked bool         // columns and row type are resolved
+	key    []rwset.Read // the catalog rows that this and its types were read from
 }
 
 // Column is one column of a table. Dropped columns stay, so that positions in
@@ -190,6 +199,16 @@ func (t *Table) Reads() []rwset.Read { return t.key }
 
 // Reads is what a transaction that resolved the function has read.
 func (f *Func) Reads() []rwset.Read { return f.key }
+
+// HasColumn tells whether a column is among the keys of the index.
+func (x *Index) HasColumn(col int) bool {
+	for _, k := range x.Keys {
+		if k.Column == col {
+			return true
+		}
+	}
+	return false
+}
 
 // Primary returns the index of the primary key.
 func (t *Table) Primary() *Index { return &t.Indexes[0] }

@@ -22,6 +22,8 @@ const (
 	kindSchema   = 3
 	kindRelation = 4
 	kindFunc     = 5
+	kindType     = 6
+	kindTrigger  = 7
 )
 
 // Prefix returns the eight bytes that begin the keys of one index of a table.
@@ -65,6 +67,8 @@ func Load(txn *mvcc.Txn) (*Catalog, error) {
 	c := &Catalog{
 		schemas: map[string]*Schema{}, tables: map[qualified]*Table{}, indexes: map[qualified]*Table{},
 		tableOID: map[OID]*Table{}, funcs: map[qualified][]*Func{}, funcOID: map[OID]*Func{},
+		types: map[qualified]*Type{}, typeOID: map[OID]*Type{}, rowOID: map[OID]*Table{},
+		arrayOf: map[OID]OID{}, descs: map[OID]*datum.Desc{},
 		nextOID: FirstUserOID,
 	}
 	for _, s := range systemSchemas {
@@ -84,7 +88,10 @@ func Load(txn *mvcc.Txn) (*Catalog, error) {
 			return nil, err
 		}
 	}
-	return c, it.Err()
+	if err := it.Err(); err != nil {
+		return nil, err
+	}
+	return c, c.link()
 }
 
 func (c *Catalog) addRow(key, value []byte, v mvcc.Version) error {
@@ -105,9 +112,6 @@ func (c *Catalog) addRow(key, value []byte, v mvcc.Version) error {
 		if err := unmarshal(value, t); err != nil {
 			return err
 		}
-		if err := t.resolve(); err != nil {
-			return err
-		}
 		t.key = pointRead(append([]byte(nil), key...))
 		c.addTable(t)
 		return nil
@@ -116,11 +120,17 @@ func (c *Catalog) addRow(key, value []byte, v mvcc.Version) error {
 		if err := unmarshal(value, f); err != nil {
 			return err
 		}
-		if err := f.resolve(); err != nil {
-			return err
-		}
 		f.key = FuncName(f.Schema, f.Name)
 		c.addFunc(f)
+		return nil
+	}
+	if kind == kindType {
+		t := new(Type)
+		if err := unmarshal(value, t); err != nil {
+			return err
+		}
+		t.key = pointRead(append([]byte(nil), key...))
+		c.addType(t)
 		return nil
 	}
 	return fmt.Errorf("catalog: row of unknown kind %d", kind)
@@ -130,35 +140,6 @@ func unmarshal(value []byte, into any) error {
 	if err := json.Unmarshal(value, into); err != nil {
 		return fmt.Errorf("catalog: damaged row: %w", err)
 	}
-	return nil
-}
-
-// resolve fills in the types of the columns.
-func (t *Table) resolve() error {
-	for i := range t.Columns {
-		col := &t.Columns[i]
-		d := datum.ByOID(col.TypeOID)
-		if d == nil {
-			return fmt.Errorf("catalog: column %s.%s has unknown type %d", t.Name, col.Name, col.TypeOID)
-		}
-		col.Type = datum.Type{Desc: d, Mod: col.TypMod}
-	}
-	return nil
-}
-
-func (f *Func) resolve() error {
-	for i := range f.Args {
-		d := datum.ByOID(f.Args[i].TypeOID)
-		if d == nil {
-			return fmt.Errorf("catalog: function %s has an argument of unknown type %d", f.Name, f.Args[i].TypeOID)
-		}
-		f.Args[i].Type = datum.Type{Desc: d, Mod: f.Args[i].TypMod}
-	}
-	d := datum.ByOID(f.RetOID)
-	if d == nil {
-		return fmt.Errorf("catalog: function %s returns unknown type %d", f.Name, f.RetOID)
-	}
-	f.Ret = datum.Type{Desc: d, Mod: f.RetMod}
 	return nil
 }
 

@@ -44,6 +44,18 @@ func Builtins() []*Desc { return builtins }
 // which have elements too.
 func (t *Desc) IsArray() bool { return t != nil && t.Elem != nil && t.Elem.Array == t }
 
+// StoredAs is a built-in type whose values are stored as those of t: what is
+// left of a dropped column of a type that may be dropped as well.
+func (t *Desc) StoredAs() *Desc {
+	switch r := T(t).Root(); {
+	case ByOID(r.OID) != nil:
+		return r.Desc
+	case r.Kind == Enum:
+		return Float4
+	}
+	return Bytea
+}
+
 // Root follows domains down to the type that holds the value, with the
 // modifier that the last domain gives.
 func (t Type) Root() Type {

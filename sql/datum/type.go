@@ -26,6 +26,7 @@ const (
 type Desc struct {
 	OID       OID
 	Name      string // pg_type.typname: int4, varchar, _text
+	Schema    string // that FormatType shows before the name; "" = none
 	Len       int16  // pg_type.typlen: bytes, -1 variable, -2 C string
 	Kind      Kind
 	Category  byte // pg_type.typcategory

@@ -15,8 +15,8 @@ var sqlNames = map[OID]string{
 }
 
 // FormatType is format_type(oid, typmod): "character varying(10)",
-// "timestamp(3) with time zone", "integer[]". Names of user types are not
-// qualified.
+// "timestamp(3) with time zone", "integer[]". Names of user types are
+// qualified with their Schema.
 func FormatType(t Type) string {
 	if t.Desc == nil {
 		return "-"
@@ -53,6 +53,9 @@ func FormatType(t Type) string {
 	}
 	if name, ok := sqlNames[t.OID]; ok {
 		return name
+	}
+	if t.Schema != "" {
+		return QuoteIdent(t.Schema) + "." + QuoteIdent(t.Name)
 	}
 	return QuoteIdent(t.Name)
 }

@@ -41,6 +41,8 @@ type class struct {
 	cols   []column
 	table  *catalog.Table // nil for computed relations
 	twin   bool
+	// rowType is the type of the rows in pg_type; 0 if there is none.
+	rowType datum.OID
 }
 
 // provenanceColumns are what a twin has besides its table's columns.
@@ -59,7 +61,7 @@ func eachClass(env *Env, f func(*class) error) error {
 			continue
 		}
 		c := storedClass(t)
-		c.oid, c.schema, c.kind, c.twin = t.OID^twinBit, catalog.Provenance, 'v', true
+		c.oid, c.schema, c.kind, c.twin, c.rowType = t.OID^twinBit, catalog.Provenance, 'v', true, 0
 		for i := range c.cols {
 			c.cols[i].notNull, c.cols[i].def, c.cols[i].gen = false, "", false
 		}
@@ -67,6 +69,14 @@ func eachClass(env *Env, f func(*class) error) error {
 			c.cols = append(c.cols, column{name: name, typ: datum.T(datum.Int8)})
 		}
 		if err := f(c); err != nil {
+			return err
+		}
+	}
+	for _, t := range env.Catalog.Types() {
+		if t.Kind != catalog.CompositeType {
+			continue
+		}
+		if err := f(compositeClass(t)); err != nil {
 			return err
 		}
 	}
@@ -88,7 +98,7 @@ func eachClass(env *Env, f func(*class) error) error {
 }
 
 func storedClass(t *catalog.Table) *class {
-	c := &class{oid: t.OID, schema: t.Schema, name: t.Name, kind: t.Kind[0], owner: t.Owner, table: t}
+	c := &class{oid: t.OID, schema: t.Schema, name: t.Name, kind: t.Kind[0], owner: t.Owner, table: t, rowType: t.RowType}
 	for _, col := range t.Columns {
 		def := col.Default
 		if col.Generated != "" {
@@ -149,6 +159,7 @@ func classes(env *Env, next func() *row, emit func() error) error {
 		if c.kind == 'r' {
 			r.oid("relam", heapOID)
 		}
+		r.oid("reltype", c.rowType)
 		if c.table != nil && !c.twin {
 			r.bool("relhasindex", len(c.table.Indexes) > 0).int("relchecks", int64(len(c.table.Checks)))
 			r.bool("relhasrules", c.kind == 'v').bool("relhastriggers", linked[c.table.OID])
@@ -252,13 +263,20 @@ func collationOf(t datum.Type) datum.OID {
 	return 0
 }
 
+// defaultOID numbers the default of a column: the low bits of the table's OID,
+// then the column, apart from all other objects.
+func defaultOID(t *catalog.Table, column int) datum.OID {
+	const columnBits = 11 // a table has at most 1600 columns
+	return 1<<29 | (t.OID&(1<<(29-columnBits)-1))<<columnBits | datum.OID(column)
+}
+
 func defaults(env *Env, next func() *row, emit func() error) error {
 	for _, t := range env.Catalog.Tables() {
 		for i, c := range storedClass(t).cols {
 			if c.def == "" || c.dropped {
 				continue
 			}
-			next().oid("oid", t.OID+datum.OID(i)).oid("adrelid", t.OID).int("adnum", int64(i+1)).str("adbin", c.def)
+			next().oid("oid", defaultOID(t, i)).oid("adrelid", t.OID).int("adnum", int64(i+1)).str("adbin", c.def)
 			if err := emit(); err != nil {
 				return err
 			}
@@ -375,6 +393,9 @@ func tableConstraints(t *catalog.Table) []constraint {
 }
 
 func constraints(env *Env, next func() *row, emit func() error) error {
+	if err := domainConstraints(env, next, emit); err != nil {
+		return err
+	}
 	return eachConstraint(env, func(c *constraint) error {
 		r := next().oid("oid", c.oid).str("conname", c.name).oid("connamespace", env.namespace(c.table.Schema))
 		r.char("contype", c.kind).oid("conrelid", c.table.OID)

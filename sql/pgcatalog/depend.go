@@ -75,7 +75,20 @@ func checkedColumns(t *catalog.Table, expr string) []int {
 	if err != nil {
 		return nil
 	}
-	named := map[string]bool{}
+	named := ColumnNames(node)
+	var cols []int
+	for i, c := range t.Columns {
+		if slices.Contains(named, c.Name) && !c.Dropped {
+			cols = append(cols, i)
+		}
+	}
+	return cols
+}
+
+// ColumnNames are the names, without qualifiers, of the columns that an
+// expression refers to, in the order of the text, maybe repeated.
+func ColumnNames(node *pg.Node) []string {
+	var names []string
 	see := func(p protopath.Values) error {
 		m, ok := p.Index(-1).Value.Interface().(protoreflect.Message)
 		if !ok {
@@ -83,19 +96,12 @@ func checkedColumns(t *catalog.Table, expr string) []int {
 		}
 		if ref, ok := m.Interface().(*pg.ColumnRef); ok {
 			if f := ref.Fields[len(ref.Fields)-1].GetString_(); f != nil {
-				named[f.Sval] = true
+				names = append(names, f.Sval)
 			}
 		}
 		return nil
 	}
-	if err := protorange.Range(proto.Message(node).ProtoReflect(), see); err != nil {
-		return nil
-	}
-	var cols []int
-	for i, c := range t.Columns {
-		if named[c.Name] && !c.Dropped {
-			cols = append(cols, i)
-		}
-	}
-	return cols
+	// The callback never fails.
+	_ = protorange.Range(proto.Message(node).ProtoReflect(), see)
+	return names
 }

@@ -21,7 +21,7 @@ func infoColumns(env *Env, next func() *row, emit func() error) error {
 	return eachClass(env, func(c *class) error {
 		for i := range c.cols {
 			col := &c.cols[i]
-			if col.dropped {
+			if col.dropped || c.kind == 'c' {
 				continue
 			}
 			infoColumn(env, next(), c, i, col)
@@ -36,11 +36,18 @@ func infoColumns(env *Env, next func() *row, emit func() error) error {
 func infoColumn(env *Env, r *row, c *class, i int, col *column) {
 	r.str("table_catalog", env.Database).str("table_schema", c.schema).str("table_name", c.name).str("column_name", col.name)
 	r.int("ordinal_position", int64(i+1)).yes("is_nullable", !col.notNull)
-	name := datum.FormatType(datum.T(col.typ.Desc))
-	if col.typ.IsArray() {
+	typ := col.typ.Root()
+	name := datum.FormatType(datum.T(typ.Desc))
+	switch {
+	case typ.IsArray():
 		name = "ARRAY"
+	case typ.OID >= catalog.FirstUserOID:
+		name = "USER-DEFINED"
 	}
-	r.str("data_type", name).str("udt_catalog", env.Database).str("udt_schema", catalog.PgCatalog).str("udt_name", col.typ.Name)
+	if col.typ.Kind == datum.Domain {
+		r.str("domain_catalog", env.Database).str("domain_schema", env.typeSchema(col.typ.Desc)).str("domain_name", col.typ.Name)
+	}
+	r.str("data_type", name).str("udt_catalog", env.Database).str("udt_schema", env.typeSchema(typ.Desc)).str("udt_name", typ.Name)
 	r.str("dtd_identifier", itoa(i+1)).yes("is_self_referencing", false).yes("is_identity", false).yes("is_updatable", false)
 	r.yes("identity_cycle", false)
 	switch {
@@ -52,7 +59,7 @@ func infoColumn(env *Env, r *row, c *class, i int, col *column) {
 			r.str("column_default", col.def)
 		}
 	}
-	typeDetails(r, col.typ)
+	typeDetails(r, typ)
 }
 
 // typeDetails sets length, precision and scale.

@@ -115,7 +115,7 @@ func aggregates(_ *Env, next func() *row, emit func() error) error {
 	return nil
 }
 
-func types(_ *Env, next func() *row, emit func() error) error {
+func types(env *Env, next func() *row, emit func() error) error {
 	for _, d := range datum.Builtins() {
 		r := next().oid("oid", d.OID).str("typname", d.Name).oid("typnamespace", catalog.PgCatalogOID).oid("typowner", superuserOID)
 		r.int("typlen", int64(d.Len)).bool("typbyval", d.Fixed).char("typtype", byte(d.Kind)).char("typcategory", d.Category)
@@ -135,7 +135,7 @@ func types(_ *Env, next func() *row, emit func() error) error {
 			return err
 		}
 	}
-	return nil
+	return userTypes(env, next, emit)
 }
 
 // codecOIDs are the functions behind the external forms of arrays.

@@ -29,7 +29,7 @@ func (env *Env) RegOID(t *datum.Desc, text string, path []string) (datum.OID, er
 		if d, ok := builtin.TypeByName(strings.ToLower(strings.TrimSpace(text))); ok {
 			return d.OID, nil
 		}
-		return typeOID(text)
+		return env.typeOID(text, path)
 	case datum.RegNamespace:
 		if s, ok := env.Catalog.Schema(name); ok {
 			return s.OID, nil
@@ -49,13 +49,13 @@ func (env *Env) RegOID(t *datum.Desc, text string, path []string) (datum.OID, er
 }
 
 // typeOID reads a type as SQL writes it: int, varchar(3), integer[].
-func typeOID(text string) (datum.OID, error) {
+func (env *Env) typeOID(text string, path []string) (datum.OID, error) {
 	none := pgerr.New(pgerr.UndefinedObject, "type \"%s\" does not exist", text)
 	node, err := parse.Expression("NULL::" + text)
 	if err != nil || node.GetTypeCast() == nil {
 		return 0, none
 	}
-	t, err := plan.ResolveType(node.GetTypeCast().TypeName)
+	t, _, err := plan.FindType(node.GetTypeCast().TypeName, env.Catalog, path)
 	if err != nil {
 		return 0, none
 	}

@@ -115,7 +115,11 @@ func indexDefinition(t *catalog.Table, idx *catalog.Index, qualified bool) strin
 func (env *Env) constraintDef(oid datum.OID, pretty bool) (string, bool) {
 	c := env.lookup().constraints[oid]
 	if c == nil {
-		return "", false
+		if k, ok := env.domainCheck(oid); ok {
+			c = &constraint{kind: 'c', check: k}
+		} else {
+			return "", false
+		}
 	}
 	if pretty && c.kind == 'c' {
 		return "CHECK (" + c.check.Expr + ")", true
@@ -237,6 +241,9 @@ func (env *Env) visible(oid datum.OID, path []string) (visible, ok bool) {
 		}
 		return false
 	}
+	if d := env.Catalog.TypeByOID(oid); d != nil && oid >= catalog.FirstUserOID {
+		return in(env.typeSchema(d)), true
+	}
 	if datum.ByOID(oid) != nil || builtin.FuncByOID(oid) != nil || builtin.OperatorByOID(oid) != nil {
 		return true, true
 	}
@@ -258,7 +265,7 @@ func (env *Env) RegName(t *datum.Desc, oid datum.OID, path []string) string {
 			return name
 		}
 	case datum.RegType:
-		if d := datum.ByOID(oid); d != nil {
+		if d := env.Catalog.TypeByOID(oid); d != nil {
 			return datum.FormatType(datum.T(d))
 		}
 	case datum.RegNamespace:

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -359,12 +360,13 @@ func (p *planner) rowExpr(n *pg.RowExpr, s *scope, clause string) (Expr, error) 
 	if err != nil {
 		return nil, err
 	}
+	raw := slices.Clone(args)
 	for i := range args {
 		if args[i], err = p.settle(args[i]); err != nil {
 			return nil, err
 		}
 	}
-	return &Row{typed{datum.T(datum.Record)}, args}, nil
+	return &Row{typed{datum.T(datum.Record)}, args, raw}, nil
 }
 
 // indirection is subscripts and field selection behind an expression.
@@ -403,7 +405,10 @@ func (p *planner) field(e Expr, name string, loc int32) (Expr, error) {
 			return &Field{typed{f.Type}, e, i}, nil
 		}
 	}
-	if t.Desc == datum.Record {
+	if namedComposite(t) {
+		return nil, p.errAt(loc, pgerr.UndefinedColumn, "column \"%s\" not found in data type %s", name, datum.FormatType(t))
+	}
+	if t.OID == datum.RecordOID {
 		return nil, p.errAt(loc, pgerr.UndefinedColumn, "could not identify column \"%s\" in record data type", name)
 	}
 	return nil, p.errAt(loc, pgerr.WrongObjectType, "column notation .%s applied to type %s, which is not a composite type", name, datum.FormatType(t))

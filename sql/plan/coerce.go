@@ -22,6 +22,12 @@ func (p *planner) coerce(e Expr, to datum.Type, ctx builtin.CastContext, loc int
 	switch {
 	case from.Same(to) && (to.Mod < 0 || from.Mod == to.Mod):
 		return e, nil
+	case to.Kind == datum.Domain && !from.Same(to):
+		return p.coerceDomain(e, to, ctx, loc)
+	case checkedElements(to) && !from.Same(to):
+		return p.coerceElements(e, to, ctx, loc)
+	case namedComposite(to) && !from.Same(to) && from.Desc != datum.Unknown && from.Root().Desc != to.Desc && from.Category != 'S':
+		return p.coerceRow(e, to, ctx, loc)
 	case to.Desc == datum.Any || to.Desc == datum.Unknown || to.Kind == datum.Pseudo && !from.Same(to) && from.Desc != datum.Unknown:
 		return e, nil
 	case from.Desc == datum.Unknown:

@@ -190,6 +190,7 @@ type Subscript struct {
 type Row struct {
 	typed
 	Args []Expr
+	raw  []Expr // Args before literals of unknown type became text; nil = same
 }
 
 // Field takes a field (from 0) of a composite or record value.

@@ -136,6 +136,9 @@ func alone(it item, err error) ([]item, []Expr, error) {
 func (p *planner) tableRel(t *catalog.Table, provenance bool) *rel {
 	scan := &Scan{Table: t, Index: t.Primary(), Slots: make([]int, len(t.Columns)), Sys: noSysSlots(), Provenance: provenance}
 	r := &rel{table: t, scan: scan}
+	if !provenance {
+		r.row = t.Row
+	}
 	for i := range t.Columns {
 		scan.Slots[i] = -1
 		c := &t.Columns[i]
@@ -276,7 +279,7 @@ func (p *planner) viewItem(t *catalog.Table, v *pg.RangeVar, s *scope) ([]item, 
 	for i := range src.cols {
 		src.cols[i].name, src.cols[i].table, src.cols[i].attr = t.Columns[i].Name, t.OID, int16(i+1)
 	}
-	return p.sourceItems(src, &rel{}, v.Relname, v.Alias, nil, s)
+	return p.sourceItems(src, &rel{row: t.Row}, v.Relname, v.Alias, nil, s)
 }
 
 // rangeSubselect is (SELECT ...) AS alias.

@@ -91,7 +91,7 @@ func (p *planner) newSlots(n int) []int {
 
 // slotsRel is an item whose columns are given slots: a new or an old row.
 func (p *planner) slotsRel(t *catalog.Table, name string, slots []int) *rel {
-	r := &rel{alias: name, table: t, visible: true}
+	r := &rel{alias: name, table: t, row: t.Row, visible: true}
 	for i := range t.Columns {
 		if c := &t.Columns[i]; !c.Dropped {
 			r.cols = append(r.cols, column{name: c.Name, typ: c.Type, slot: slots[i], table: t.OID, attr: int16(i + 1)})
@@ -229,6 +229,9 @@ func (p *planner) cell(n *pg.Node, col *catalog.Column, s *scope) (Expr, error) 
 
 func (p *planner) columnDefault(col *catalog.Column) (Expr, error) {
 	if col.Default == "" {
+		if col.Type.Kind == datum.Domain {
+			return p.domainValue(col.Type)
+		}
 		return NewConst(col.Type, datum.Null), nil
 	}
 	return p.defaultExpr(col.Default, col.Type)

@@ -22,6 +22,7 @@ type rel struct {
 	scan   *Scan    // of a stored table: slots are handed out on first use
 	vscan  *VirtualScan
 	fscan  *FuncScan
+	row    *datum.Desc // type of the item as a whole; nil: an anonymous record
 	cscan  *CTEScan
 	table  *catalog.Table
 	// computed are the slots of merged columns that a join computes; such a rel has
@@ -320,6 +321,9 @@ func (p *planner) rowOf(r *rel) Expr {
 		fields = append(fields, datum.Field{Name: r.cols[i].name, Type: e.Type()})
 	}
 	row.typ = recordOf(fields)
+	if r.row != nil && len(r.row.Fields) == len(fields) {
+		row.typ = datum.T(r.row)
+	}
 	return row
 }
 

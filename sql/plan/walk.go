@@ -72,6 +72,14 @@ func children(e Expr, f func(Expr), sub func(Node)) {
 		each(e.Hi)
 	case *Row:
 		each(e.Args)
+	case *CoerceDomain:
+		f(e.Arg)
+		for _, k := range e.Checks {
+			f(k.Expr)
+		}
+	case *ConvertRow:
+		f(e.Arg)
+		each(e.Fields)
 	case *Field:
 		f(e.Arg)
 	case *RowCompare:
@@ -450,6 +458,10 @@ func eachOperand(e Expr, f func(*Expr)) {
 		list(e.Hi)
 	case *Row:
 		list(e.Args)
+	case *CoerceDomain:
+		f(&e.Arg)
+	case *ConvertRow:
+		f(&e.Arg)
 	case *Field:
 		f(&e.Arg)
 	case *RowCompare:

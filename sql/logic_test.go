@@ -136,7 +136,7 @@ func (db *database) statement(b *strings.Builder, st parse.Statement) error {
 			return db.write(b, st)
 		}
 		return db.query(b, st)
-	case *pg.Node_CreateStmt, *pg.Node_IndexStmt, *pg.Node_DropStmt, *pg.Node_AlterTableStmt, *pg.Node_ViewStmt, *pg.Node_RenameStmt:
+	case *pg.Node_CreateStmt, *pg.Node_IndexStmt, *pg.Node_DropStmt, *pg.Node_AlterTableStmt, *pg.Node_ViewStmt, *pg.Node_RenameStmt, *pg.Node_CreateFunctionStmt:
 		return db.block(func(env *exec.Env) error {
 			return db.engine.Script(env, "admin", st.Text, func(e *pgerr.Error) { fmt.Fprintf(b, "NOTICE:  %s\n", e.Code) })
 		})

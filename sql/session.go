@@ -118,6 +118,8 @@ type Prepared struct {
 	columns   []plan.Column
 	kind      statementKind
 	query     *preparedQuery // a query or call; nil for other statements
+	// run carries out a statement of kindRun.
+	run func(ctx context.Context, args []datum.Datum) (rowSource, error)
 }
 
 // Params returns the types of the parameters.

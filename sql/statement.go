@@ -212,6 +212,7 @@ func (s *Session) runDiscard(n *pg.DiscardStmt) (rowSource, error) {
 			return nil, pgerr.New(pgerr.ActiveSQLTransaction, "DISCARD ALL cannot run inside a transaction block")
 		}
 		s.prepared = map[string]*Prepared{}
+		s.closeCursors(func(*cursor) bool { return true })
 		s.settings.resetAll()
 		return done("DISCARD ALL"), nil
 	case pg.DiscardMode_DISCARD_PLANS:

@@ -15,6 +15,12 @@ func (s *Session) analyzeRun(ctx context.Context, p *Prepared) (found bool, err 
 	switch n := p.Statement.Node.Node.(type) {
 	case *pg.Node_ExplainStmt:
 		err = s.analyzeExplain(ctx, p, n.ExplainStmt)
+	case *pg.Node_DeclareCursorStmt:
+		err = s.analyzeDeclare(ctx, p, n.DeclareCursorStmt)
+	case *pg.Node_FetchStmt:
+		s.analyzeFetch(p, n.FetchStmt)
+	case *pg.Node_ClosePortalStmt:
+		s.analyzeClose(p, n.ClosePortalStmt)
 	default:
 		return false, nil
 	}
@@ -37,4 +43,27 @@ func (s *Session) atSnapshot(f func(snap mvcc.Snapshot, txn *mvcc.Txn, c *catalo
 		return err
 	}
 	return f(snap, txn, c)
+}
+
+// atCommit is what a block does that is about to commit: an error makes it a
+// rollback.
+func (s *Session) atCommit() error {
+	return s.holdCursors(context.Background())
+}
+
+// atRollback drops what the block brought about.
+func (s *Session) atRollback() {
+	s.closeCursors((*cursor).ofBlock)
+}
+
+// atRelease gives what belongs to savepoint i, and later ones, to the one around.
+func (s *Session) atRelease(i int) {
+	for _, c := range s.cursors {
+		c.depth = min(c.depth, i)
+	}
+}
+
+// atRollbackTo drops what the block brought about since savepoint i.
+func (s *Session) atRollbackTo(i int) {
+	s.closeCursors(func(c *cursor) bool { return c.depth > i })
 }

@@ -1,6 +1,8 @@
 package sql
 
 import (
+	"errors"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/tallystick/tallystick/sql/pgerr"
@@ -45,6 +47,10 @@ func (s *Session) commit(chain bool) (rowSource, error) {
 	tag := "COMMIT"
 	if s.block.failed {
 		tag = "ROLLBACK"
+		s.atRollback()
+	} else if err := s.atCommit(); err != nil {
+		s.atRollback()
+		return nil, errors.Join(err, s.endBlock(false))
 	}
 	return done(tag), s.endBlock(chain)
 }
@@ -54,6 +60,7 @@ func (s *Session) rollback(chain bool) (rowSource, error) {
 		s.notice("WARNING", pgerr.New(pgerr.NoActiveSQLTransaction, "there is no transaction in progress"))
 		return done("ROLLBACK"), nil
 	}
+	s.atRollback()
 	return done("ROLLBACK"), s.endBlock(chain)
 }
 
@@ -99,6 +106,7 @@ func (s *Session) release(name string) (rowSource, error) {
 		return nil, err
 	}
 	s.block.savepoints = s.block.savepoints[:i]
+	s.atRelease(i)
 	return done("RELEASE"), nil
 }
 
@@ -110,6 +118,7 @@ func (s *Session) rollbackTo(name string) (rowSource, error) {
 		return nil, err
 	}
 	s.block.savepoints = s.block.savepoints[:i+1]
+	s.atRollbackTo(i)
 	s.block.failed = false
 	return done("ROLLBACK"), nil
 }

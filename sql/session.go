@@ -54,6 +54,7 @@ type Session struct {
 	block    txBlock
 	seen     introspected
 	info     builtin.SessionInfo
+	cursors  map[string]*cursor
 }
 
 // txBlock is the state of a transaction block (BEGIN ... COMMIT).
@@ -81,7 +82,10 @@ func (e *Engine) NewSession(opts SessionOptions) *Session {
 }
 
 // Close ends the session.
-func (s *Session) Close() { s.prepared = nil }
+func (s *Session) Close() {
+	s.prepared = nil
+	s.closeCursors(func(*cursor) bool { return true })
+}
 
 // User returns the name that the session was opened for.
 func (s *Session) User() string { return s.opts.User }
@@ -124,6 +128,8 @@ type Prepared struct {
 	columns   []plan.Column
 	kind      statementKind
 	query     *preparedQuery // a query or call; nil for other statements
+	// run carries out a statement of kindRun.
+	run func(ctx context.Context, args []datum.Datum) (rowSource, error)
 }
 
 // Params returns the types of the parameters.
@@ -207,6 +213,18 @@ func (pt *Portal) Next(ctx context.Context) ([]datum.Datum, error) {
 		return nil, err
 	}
 	return row, nil
+}
+
+// Start runs what has to be done before the first row of a statement that is not
+// a query, so that its errors come before the description of its rows, as in
+// PostgreSQL. Next does it otherwise.
+func (pt *Portal) Start(ctx context.Context) error {
+	if k := pt.prepared.kind; k != kindRun && k != kindUtility || pt.done || pt.source != nil {
+		return nil
+	}
+	err := pt.start(ctx)
+	pt.done = err != nil
+	return err
 }
 
 // Tag is the command tag, once Next has returned nil.

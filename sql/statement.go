@@ -19,6 +19,7 @@ const (
 	kindScript                    // DDL: proposed, approved and deployed
 	kindTransaction               // BEGIN and so on
 	kindUtility                   // SET, SHOW, PREPARE, ...
+	kindRun                       // Prepared.run: EXPLAIN, cursors, COPY, NOTIFY
 )
 
 // analyze finds out what a statement is and what it gives.
@@ -48,6 +49,9 @@ func (s *Session) analyze(ctx context.Context, p *Prepared) error {
 		p.kind = kindUtility
 		return nil
 	}
+	if found, err := s.analyzeRun(ctx, p); found || err != nil {
+		return err
+	}
 	if isDDL(n) {
 		p.kind = kindScript
 		return nil
@@ -68,6 +72,8 @@ func (pt *Portal) start(ctx context.Context) error {
 		pt.source, err = s.runCall(ctx, p, pt.args)
 	case kindScript:
 		pt.source, err = s.runScript(ctx, p)
+	case kindRun:
+		pt.source, err = p.run(ctx, pt.args)
 	case kindTransaction:
 		pt.source, err = s.runTransaction(p.Statement.Node.GetTransactionStmt())
 	default:
@@ -150,21 +156,30 @@ func (s *Session) runExecute(ctx context.Context, n *pg.ExecuteStmt) (rowSource,
 	if err != nil {
 		return nil, err
 	}
-	if len(n.Params) != len(target.params) {
-		return nil, pgerr.New(pgerr.SyntaxError, "wrong number of parameters for prepared statement \"%s\"", n.Name).
-			WithDetail("Expected %d parameters but got %d.", len(target.params), len(n.Params))
-	}
-	args := make([]datum.Datum, len(n.Params))
-	for i, a := range n.Params {
-		if args[i], err = s.evaluate(ctx, a, i, target.params[i]); err != nil {
-			return nil, err
-		}
+	args, err := s.executeArgs(ctx, n, target)
+	if err != nil {
+		return nil, err
 	}
 	inner, err := s.Bind(ctx, target, args)
 	if err != nil {
 		return nil, err
 	}
 	return &nested{ctx: ctx, portal: inner}, nil
+}
+
+// executeArgs computes the arguments of EXECUTE.
+func (s *Session) executeArgs(ctx context.Context, n *pg.ExecuteStmt, target *Prepared) (args []datum.Datum, err error) {
+	if len(n.Params) != len(target.params) {
+		return nil, pgerr.New(pgerr.SyntaxError, "wrong number of parameters for prepared statement \"%s\"", n.Name).
+			WithDetail("Expected %d parameters but got %d.", len(target.params), len(n.Params))
+	}
+	args = make([]datum.Datum, len(n.Params))
+	for i, a := range n.Params {
+		if args[i], err = s.evaluate(ctx, a, i, target.params[i]); err != nil {
+			return nil, err
+		}
+	}
+	return args, nil
 }
 
 // nested shows the rows of another portal.
@@ -196,6 +211,7 @@ func (s *Session) runDiscard(n *pg.DiscardStmt) (rowSource, error) {
 			return nil, pgerr.New(pgerr.ActiveSQLTransaction, "DISCARD ALL cannot run inside a transaction block")
 		}
 		s.prepared = map[string]*Prepared{}
+		s.closeCursors(func(*cursor) bool { return true })
 		s.settings.resetAll()
 		return done("DISCARD ALL"), nil
 	case pg.DiscardMode_DISCARD_PLANS:

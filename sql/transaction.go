@@ -1,6 +1,8 @@
 package sql
 
 import (
+	"errors"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/tallystick/tallystick/sql/pgerr"
@@ -44,6 +46,10 @@ func (s *Session) commit(chain bool) (rowSource, error) {
 	tag := "COMMIT"
 	if s.block.failed {
 		tag = "ROLLBACK"
+		s.atRollback()
+	} else if err := s.atCommit(); err != nil {
+		s.atRollback()
+		return nil, errors.Join(err, s.endBlock(true, false))
 	}
 	return done(tag), s.endBlock(s.block.failed, chain)
 }
@@ -52,6 +58,7 @@ func (s *Session) rollback(chain bool) (rowSource, error) {
 	if !s.block.open {
 		return s.noBlock("ROLLBACK", chain)
 	}
+	s.atRollback()
 	return done("ROLLBACK"), s.endBlock(true, chain)
 }
 
@@ -101,6 +108,7 @@ func (s *Session) release(name string) (rowSource, error) {
 		return nil, err
 	}
 	s.block.savepoints = s.block.savepoints[:i]
+	s.atRelease(i)
 	return done("RELEASE"), nil
 }
 
@@ -115,6 +123,7 @@ func (s *Session) rollbackTo(name string) (rowSource, error) {
 		return nil, err
 	}
 	s.block.savepoints = s.block.savepoints[:i+1]
+	s.atRollbackTo(i)
 	s.block.failed = false
 	return done("ROLLBACK"), nil
 }

@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -236,6 +237,8 @@ func (c *conn) execute(ctx context.Context, body []byte) error {
 	// altogether.
 	if tag := pt.run.Tag(); strings.HasPrefix(tag, "SELECT ") {
 		c.out.selectComplete(n)
+	} else if strings.HasPrefix(tag, "FETCH ") {
+		c.out.commandComplete("FETCH " + strconv.FormatInt(n, 10))
 	} else {
 		c.out.commandComplete(tag)
 	}

@@ -93,6 +93,9 @@ func (c *conn) runSimple(ctx context.Context, st parse.Statement) error {
 	if err := checkOutput(cols, nil); err != nil {
 		return err
 	}
+	if err := pt.Start(ctx); err != nil {
+		return err
+	}
 	if cols != nil {
 		c.out.rowDescription(cols, nil)
 	}

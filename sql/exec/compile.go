@@ -15,6 +15,7 @@ type compiler struct {
 
 	reads, fills slotSet // by what was compiled so far; see watch
 	userCalls    bool    // a user-defined function was met
+	measured     *Measurement
 }
 
 // nodeProg is the immutable form of a plan node; iter makes the state of one
@@ -57,6 +58,14 @@ func (c *compiler) layout(t *catalog.Table) (*catalog.Layout, error) {
 }
 
 func (c *compiler) node(n plan.Node) (nodeProg, error) {
+	p, err := c.bareNode(n)
+	if c.measured != nil {
+		return c.measured.watched(n, p, err)
+	}
+	return p, err
+}
+
+func (c *compiler) bareNode(n plan.Node) (nodeProg, error) {
 	switch n := n.(type) {
 	case *plan.Result:
 		return c.result(n)

@@ -37,7 +37,7 @@ func (d *describer) node(n Node, depth int) {
 	nodeExprs(n, func(e Expr) {
 		walk1(e, func(x Expr) {
 			if s, ok := x.(*Subquery); ok {
-				d.line(depth+1, "%s:", subqueryName(s))
+				d.line(depth+1, "%s:", subqueryLabel(s))
 				d.node(s.Plan, depth+2)
 			}
 		})
@@ -64,7 +64,7 @@ func (d *describer) with(w *With, depth int) {
 	d.node(w.Body, depth+1)
 }
 
-func subqueryName(s *Subquery) string {
+func subqueryLabel(s *Subquery) string {
 	name := "subquery " + strconv.Itoa(s.ID)
 	switch {
 	case s.Correlated:

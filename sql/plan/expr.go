@@ -175,6 +175,8 @@ type AnyAll struct {
 	// Equality tells that the operator is the = of the type, so that a list of
 	// constants may be hashed.
 	Equality bool
+	// Op is the name of the operator.
+	Op string
 }
 
 // Subscript is array[index, ...] or a slice array[lo:hi, ...].

@@ -159,6 +159,7 @@ func (p *planner) tableRel(t *catalog.Table, provenance bool) *rel {
 // nameRel applies an alias with optional column names.
 func (p *planner) nameRel(r *rel, name string, alias *pg.Alias) error {
 	r.alias, r.name = name, name
+	defer r.labelNode()
 	if alias == nil {
 		return nil
 	}
@@ -478,4 +479,18 @@ func userColumns(f *catalog.Func) []column {
 		cols[i] = column{name: name, typ: a.Type}
 	}
 	return cols
+}
+
+// labelNode tells the node that reads r the name that the statement uses for it.
+func (r *rel) labelNode() {
+	switch {
+	case r.scan != nil:
+		r.scan.Alias = r.alias
+	case r.vscan != nil:
+		r.vscan.Alias = r.alias
+	case r.fscan != nil:
+		r.fscan.Alias = r.alias
+	case r.cscan != nil:
+		r.cscan.Alias = r.alias
+	}
 }

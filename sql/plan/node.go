@@ -62,6 +62,8 @@ type Scan struct {
 	// run time (the executor sorts and merges those that come from lists). No
 	// range reads all.
 	Ranges []Range
+	// Alias is the name by which the statement calls the table.
+	Alias string
 	// Filter is what the ranges do not answer; nil = none.
 	Filter  Expr
 	Reverse bool
@@ -103,6 +105,7 @@ type VirtualScan struct {
 	Relation *Virtual
 	Slots    []int // per column; -1 = not needed
 	Filter   Expr
+	Alias    string
 }
 
 // Virtual is a relation whose rows are computed from the environment.
@@ -137,6 +140,7 @@ type FuncScan struct {
 	Slots      []int
 	Ordinality int // slot of WITH ORDINALITY; -1 = none
 	Filter     Expr
+	Alias      string
 }
 
 // ProjectSet expands set-returning functions in a select list: for every row
@@ -325,6 +329,7 @@ type CTEScan struct {
 	Filter Expr
 	// Working reads the working table inside the recursive term.
 	Working bool
+	Alias   string
 }
 
 func (*Result) node()      {}

@@ -316,7 +316,7 @@ func (p *planner) arrayOperator(name string, left, array Expr, all bool, loc int
 		return nil, err
 	}
 	equality := name == "=" && !all && left.Type().Same(datum.T(array.Type().Elem))
-	return &AnyAll{typed{ret}, left, array, c.Eval, all, equality}, nil
+	return &AnyAll{typed{ret}, left, array, c.Eval, all, equality, name}, nil
 }
 
 // between is x [NOT] BETWEEN [SYMMETRIC] a AND b.

@@ -1,0 +1,69 @@
+package sql
+
+import (
+	"context"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/tallystick/tallystick/mvcc"
+	"github.com/tallystick/tallystick/sql/catalog"
+)
+
+// analyzeRun analyzes the statements that bring their own way of running;
+// found is false for any other.
+func (s *Session) analyzeRun(ctx context.Context, p *Prepared) (found bool, err error) {
+	switch n := p.Statement.Node.Node.(type) {
+	case *pg.Node_ExplainStmt:
+		err = s.analyzeExplain(ctx, p, n.ExplainStmt)
+	case *pg.Node_DeclareCursorStmt:
+		err = s.analyzeDeclare(ctx, p, n.DeclareCursorStmt)
+	case *pg.Node_FetchStmt:
+		s.analyzeFetch(p, n.FetchStmt)
+	case *pg.Node_ClosePortalStmt:
+		s.analyzeClose(p, n.ClosePortalStmt)
+	default:
+		return false, nil
+	}
+	p.kind = kindRun
+	return true, err
+}
+
+// atSnapshot calls f with a local transaction on what the next statement reads
+// and the catalog there.
+func (s *Session) atSnapshot(f func(snap mvcc.Snapshot, txn *mvcc.Txn, c *catalog.Catalog) error) error {
+	snap, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	txn := s.engine.store.Begin(snap, 0)
+	txn.Forget()
+	defer txn.Close()
+	c, err := s.engine.catalogs.At(txn)
+	if err != nil {
+		return err
+	}
+	return f(snap, txn, c)
+}
+
+// atCommit is what a block does that is about to commit: an error makes it a
+// rollback.
+func (s *Session) atCommit() error {
+	return s.holdCursors(context.Background())
+}
+
+// atRollback drops what the block brought about.
+func (s *Session) atRollback() {
+	s.closeCursors((*cursor).ofBlock)
+}
+
+// atRelease gives what belongs to savepoint i, and later ones, to the one around.
+func (s *Session) atRelease(i int) {
+	for _, c := range s.cursors {
+		c.depth = min(c.depth, i)
+	}
+}
+
+// atRollbackTo drops what the block brought about since savepoint i.
+func (s *Session) atRollbackTo(i int) {
+	s.closeCursors(func(c *cursor) bool { return c.depth > i })
+}

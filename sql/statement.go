@@ -70,7 +70,7 @@ func (pt *Portal) start(ctx context.Context) error {
 	case kindScript:
 		pt.source, err = s.runScript(ctx, p)
 	case kindTransaction:
-		pt.source, err = s.runTransaction(p.Statement.Node.GetTransactionStmt())
+		pt.source, err = s.runTransaction(ctx, p.Statement.Node.GetTransactionStmt())
 	default:
 		pt.source, err = s.runUtility(ctx, p)
 	}

@@ -1,6 +1,8 @@
 package sql
 
 import (
+	"context"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/tallystick/tallystick/sql/pgerr"
@@ -8,14 +10,14 @@ import (
 
 // runTransaction carries out BEGIN, COMMIT, ROLLBACK and savepoints. A block
 // reads one snapshot from its first query to its end.
-func (s *Session) runTransaction(n *pg.TransactionStmt) (rowSource, error) {
+func (s *Session) runTransaction(ctx context.Context, n *pg.TransactionStmt) (rowSource, error) {
 	switch n.Kind {
 	case pg.TransactionStmtKind_TRANS_STMT_BEGIN:
 		return s.begin("BEGIN")
 	case pg.TransactionStmtKind_TRANS_STMT_START:
 		return s.begin("START TRANSACTION")
 	case pg.TransactionStmtKind_TRANS_STMT_COMMIT:
-		return s.commit(n.Chain)
+		return s.commit(ctx, n.Chain)
 	case pg.TransactionStmtKind_TRANS_STMT_ROLLBACK:
 		return s.rollback(n.Chain)
 	case pg.TransactionStmtKind_TRANS_STMT_SAVEPOINT:
@@ -37,7 +39,9 @@ func (s *Session) begin(tag string) (rowSource, error) {
 	return done(tag), nil
 }
 
-func (s *Session) commit(chain bool) (rowSource, error) {
+// commit ends the block. A call that it holds is submitted now; if that does not
+// commit, the block has ended all the same.
+func (s *Session) commit(ctx context.Context, chain bool) (rowSource, error) {
 	if !s.block.open {
 		s.notice("WARNING", pgerr.New(pgerr.NoActiveSQLTransaction, "there is no transaction in progress"))
 		return done("COMMIT"), nil
@@ -45,6 +49,13 @@ func (s *Session) commit(chain bool) (rowSource, error) {
 	tag := "COMMIT"
 	if s.block.failed {
 		tag = "ROLLBACK"
+	} else if held := s.block.held; held != nil {
+		if err := held.Commit(ctx); err != nil {
+			if endErr := s.endBlock(false); endErr != nil {
+				return nil, endErr
+			}
+			return nil, err
+		}
 	}
 	return done(tag), s.endBlock(chain)
 }
@@ -99,11 +110,12 @@ func (s *Session) release(name string) (rowSource, error) {
 		return nil, err
 	}
 	s.block.savepoints = s.block.savepoints[:i]
+	s.block.heldAfter = min(s.block.heldAfter, i)
 	return done("RELEASE"), nil
 }
 
-// rollbackTo makes a failed block usable again; local queries have nothing to
-// undo.
+// rollbackTo makes a failed block usable again. Local queries have nothing to
+// undo; a call held since the savepoint is dropped.
 func (s *Session) rollbackTo(name string) (rowSource, error) {
 	i, err := s.findSavepoint(name, "ROLLBACK TO SAVEPOINT")
 	if err != nil {
@@ -111,5 +123,8 @@ func (s *Session) rollbackTo(name string) (rowSource, error) {
 	}
 	s.block.savepoints = s.block.savepoints[:i+1]
 	s.block.failed = false
+	if s.opts.Hold != nil && i < s.block.heldAfter {
+		s.block.held, s.block.called = nil, false
+	}
 	return done("ROLLBACK"), nil
 }

@@ -33,9 +33,13 @@ func (n *Node) authenticate(_ context.Context, p pgwire.StartupParams) error {
 
 func (n *Node) newSession(p pgwire.StartupParams) (*sql.Session, error) {
 	signer := n.wallet.Session(p.User, p.Notice)
-	return n.state.engine.NewSession(sql.SessionOptions{
+	options := sql.SessionOptions{
 		User: p.User, Database: p.Database, ApplicationName: p.ApplicationName, ClientAddr: p.ClientAddr, PID: p.PID,
 		Notice: p.Notice, Parameter: p.Parameter,
 		Submit: signer.Submit, Script: signer.Script,
-	}), nil
+	}
+	if n.holds() {
+		options.Hold = signer.Hold
+	}
+	return n.state.engine.NewSession(options), nil
 }

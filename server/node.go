@@ -165,11 +165,14 @@ func (n *Node) startOrdering(l layout) error {
 // openWallet loads the keys of the users that the chain knows.
 func (n *Node) openWallet(l layout) error {
 	var err error
-	n.wallet, err = wallet.New(wallet.Options{
+	options := wallet.Options{
 		Network: n.genesis.NetworkID(), Org: DevOrg, ValidFor: n.genesis.Params.ValidityWindow,
 		Height: n.state.chain.Height, Submit: n.flow.Submit, Users: n.users, Try: n.state.tryScript,
-	})
-	if err != nil {
+	}
+	if n.holds() {
+		options.Preview = n.state.chain.Preview
+	}
+	if n.wallet, err = wallet.New(options); err != nil {
 		return err
 	}
 	names, err := l.users()
@@ -198,6 +201,10 @@ func (n *Node) openWallet(l layout) error {
 	n.log.Warn("this node signs for whoever connects: it is for development only", "organization", DevOrg)
 	return nil
 }
+
+// holds reports whether calls can wait for the end of a transaction block: they
+// can where they are executed before they are ordered.
+func (n *Node) holds() bool { return n.genesis.Params.Flow == block.FlowExecuteOrderInParallel }
 
 func (n *Node) users() ([]chain.User, error) { return n.state.chain.Users(n.state.chain.Height()) }
 

@@ -33,6 +33,15 @@ func (s *Session) runCall(ctx context.Context, p *Prepared, args []datum.Datum) 
 		}
 		call.ArgTypes, call.Args = append(call.ArgTypes, cc.Func.InArgs()[i].Type), append(call.Args, v)
 	}
+	if s.block.open && s.opts.Hold != nil {
+		s.block.called, s.block.heldAfter = true, len(s.block.savepoints)
+		held, err := s.opts.Hold(ctx, call, env.Txn.Snapshot().Height)
+		if err != nil {
+			return nil, err
+		}
+		s.block.held = held
+		return callResult(cc, &Outcome{Rows: held.Rows}), nil
+	}
 	if s.block.open {
 		s.block.called = true
 		s.notice("WARNING", pgerr.New(pgerr.Warning, "the call of %s commits at once, not at the end of the transaction block", cc.Func.Name).

@@ -18,7 +18,7 @@ func FuzzStatement(f *testing.F) {
 	for _, s := range seedStatements(f) {
 		f.Add(s)
 	}
-	var shared *comparison // of the statements that change nothing
+	shared := newComparison(f, 1) // for statements that change nothing
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 2000 {
 			return
@@ -27,12 +27,9 @@ func FuzzStatement(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if shared == nil || changes(list) {
-			shared = newComparison(f, 1)
-		}
 		c := shared
 		if changes(list) {
-			shared = nil
+			c = newComparison(t, 1)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()

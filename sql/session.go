@@ -23,6 +23,10 @@ type SessionOptions struct {
 	Parameter func(name, value string)
 	// Submit carries out a call; nil refuses calls with 25006.
 	Submit func(ctx context.Context, call *Call) (*Outcome, error)
+	// Hold executes a call inside a transaction block, on the state as of a
+	// height, and keeps it until the block's end. Nil if calls cannot wait: then
+	// they commit at once, with a warning.
+	Hold func(ctx context.Context, call *Call, height uint64) (*Held, error)
 	// Script carries out DDL that an admin typed; nil refuses it with 42501.
 	Script func(ctx context.Context, ddl string) (*Outcome, error)
 }
@@ -44,6 +48,13 @@ type Outcome struct {
 	Height uint64
 }
 
+// Held is a call that was executed and is not submitted yet.
+type Held struct {
+	Rows [][]datum.Datum // its result
+	// Commit submits it and waits: nil means that it committed with this result.
+	Commit func(ctx context.Context) error
+}
+
 // Session is one connection. It is not safe for concurrent use.
 type Session struct {
 	engine   *Engine
@@ -61,6 +72,8 @@ type Session struct {
 type txBlock struct {
 	open, failed bool
 	called       bool // a call was made in it
+	held         *Held
+	heldAfter    int // savepoints that are older than the call held
 	snapshot     mvcc.Snapshot
 	pinned       bool // snapshot is set
 	start        int64

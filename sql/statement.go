@@ -75,7 +75,7 @@ func (pt *Portal) start(ctx context.Context) error {
 	case kindRun:
 		pt.source, err = p.run(ctx, pt.args)
 	case kindTransaction:
-		pt.source, err = s.runTransaction(p.Statement.Node.GetTransactionStmt())
+		pt.source, err = s.runTransaction(ctx, p.Statement.Node.GetTransactionStmt())
 	default:
 		pt.source, err = s.runUtility(ctx, p)
 	}

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"context"
 	"errors"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -10,14 +11,14 @@ import (
 
 // runTransaction carries out BEGIN, COMMIT, ROLLBACK and savepoints. A block
 // reads one snapshot from its first query to its end.
-func (s *Session) runTransaction(n *pg.TransactionStmt) (rowSource, error) {
+func (s *Session) runTransaction(ctx context.Context, n *pg.TransactionStmt) (rowSource, error) {
 	switch n.Kind {
 	case pg.TransactionStmtKind_TRANS_STMT_BEGIN:
 		return s.begin("BEGIN")
 	case pg.TransactionStmtKind_TRANS_STMT_START:
 		return s.begin("START TRANSACTION")
 	case pg.TransactionStmtKind_TRANS_STMT_COMMIT:
-		return s.commit(n.Chain)
+		return s.commit(ctx, n.Chain)
 	case pg.TransactionStmtKind_TRANS_STMT_ROLLBACK:
 		return s.rollback(n.Chain)
 	case pg.TransactionStmtKind_TRANS_STMT_SAVEPOINT:
@@ -39,7 +40,9 @@ func (s *Session) begin(tag string) (rowSource, error) {
 	return done(tag), nil
 }
 
-func (s *Session) commit(chain bool) (rowSource, error) {
+// commit ends the block. A call that it holds is submitted now; if that does not
+// commit, the block has ended all the same.
+func (s *Session) commit(ctx context.Context, chain bool) (rowSource, error) {
 	if !s.block.open {
 		return s.noBlock("COMMIT", chain)
 	}
@@ -47,11 +50,22 @@ func (s *Session) commit(chain bool) (rowSource, error) {
 	if s.block.failed {
 		tag = "ROLLBACK"
 		s.atRollback()
-	} else if err := s.atCommit(); err != nil {
+	} else if err := s.commitBlock(ctx); err != nil {
 		s.atRollback()
 		return nil, errors.Join(err, s.endBlock(true, false))
 	}
 	return done(tag), s.endBlock(s.block.failed, chain)
+}
+
+// commitBlock does what the end of a block that did not fail brings about.
+func (s *Session) commitBlock(ctx context.Context) error {
+	if err := s.atCommit(); err != nil {
+		return err
+	}
+	if held := s.block.held; held != nil {
+		return held.Commit(ctx)
+	}
+	return nil
 }
 
 func (s *Session) rollback(chain bool) (rowSource, error) {
@@ -109,11 +123,12 @@ func (s *Session) release(name string) (rowSource, error) {
 	}
 	s.block.savepoints = s.block.savepoints[:i]
 	s.atRelease(i)
+	s.block.heldAfter = min(s.block.heldAfter, i)
 	return done("RELEASE"), nil
 }
 
 // rollbackTo makes a failed block usable again. Local queries have nothing to
-// undo; settings have.
+// undo; settings have, and a call held since the savepoint is dropped.
 func (s *Session) rollbackTo(name string) (rowSource, error) {
 	i, err := s.findSavepoint(name, "ROLLBACK TO SAVEPOINT")
 	if err != nil {
@@ -125,6 +140,9 @@ func (s *Session) rollbackTo(name string) (rowSource, error) {
 	s.block.savepoints = s.block.savepoints[:i+1]
 	s.atRollbackTo(i)
 	s.block.failed = false
+	if s.opts.Hold != nil && i < s.block.heldAfter {
+		s.block.held, s.block.called = nil, false
+	}
 	return done("ROLLBACK"), nil
 }
 

@@ -61,7 +61,6 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"dev --data " + data + " --orderer raft", "SQLSTATE 0A000"},
 		{"dev --data " + data + " --orderer pbft", "SQLSTATE 0A000"},
 		{"dev --data " + data + " --orderer zyzzyva", "SQLSTATE 0A000"},
-		{"dev --data " + data + " --conflicts reexecute", "SQLSTATE 0A000"},
 		{"dev --data " + data + " --http 127.0.0.1:8080", "SQLSTATE 0A000"},
 		{"dev --data " + data + " --flow sideways", "order-then-execute, execute-order-in-parallel"},
 		{"dev --data " + data + " --orderer kafka", "solo, raft, pbft, zyzzyva"},

@@ -74,7 +74,7 @@ func devChoices(c *server.Choices) []devChoice {
 		{"rule", "which conflicts in a block abort whom", &c.Rule,
 			[]string{block.RuleAbortDuringCommit, block.RuleBlockAware, block.RuleExact}, nil},
 		{"conflicts", "what becomes of those who lose", &c.Conflicts,
-			[]string{block.ConflictsAbort}, []string{block.ConflictsReexecute}},
+			[]string{block.ConflictsAbort, block.ConflictsReexecute}, nil},
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/tallystick/tallystick/mvcc"
 	"github.com/tallystick/tallystick/sql"
 	"github.com/tallystick/tallystick/sql/datum"
-	"github.com/tallystick/tallystick/sql/pgerr"
 	"github.com/tallystick/tallystick/ssi"
 )
 
@@ -89,9 +88,6 @@ func open(opts Options) (*Chain, error) {
 	}
 	if c.rule, err = ssi.ParseRule(c.params.Rule); err != nil {
 		return nil, err
-	}
-	if c.params.Conflicts != block.ConflictsAbort {
-		return nil, pgerr.NotBuilt("conflicts = %s is not supported", c.params.Conflicts)
 	}
 	if c.params.EngineVersion != engineVersion {
 		return nil, fmt.Errorf("chain: the network computes with engine version %d, this program with %d", c.params.EngineVersion, engineVersion)

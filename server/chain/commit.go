@@ -10,10 +10,10 @@ import (
 	"github.com/tallystick/tallystick/sql/exec"
 )
 
-// apply puts the winners' writes into the batch, in block order.
+// apply puts the writes of the winners of a round into the batch, in block order.
 func (c *Chain) apply(r *run) error {
 	for i := range r.list {
-		if x := &r.list[i]; x.status == Committed {
+		if x := &r.list[i]; x.open && x.status == Committed {
 			if err := r.applyOne(x, x.work); err != nil {
 				return err
 			}

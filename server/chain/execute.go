@@ -64,12 +64,18 @@ func (c *Chain) execute(r *run) error {
 	if err != nil {
 		return err
 	}
+	return c.each(r, func(w *worker, x *execution) error { return w.one(x, views[x.snapshot]) })
+}
+
+// each has the workers do something with every transaction that takes part in a
+// round.
+func (c *Chain) each(r *run, f func(*worker, *execution) error) error {
 	var next atomic.Int64
 	var mu sync.Mutex
 	var fault error
 	work := func() {
 		w := worker{chain: c, height: r.height()}
-		err := w.run(r.list, views, &next)
+		err := w.run(r.list, &next, f)
 		if closeErr := w.close(); err == nil {
 			err = closeErr
 		}
@@ -99,17 +105,17 @@ type worker struct {
 	checker *mvcc.Checker // nil until a stale snapshot needs it
 }
 
-func (w *worker) run(list []execution, views map[block.Height]*view, next *atomic.Int64) error {
+func (w *worker) run(list []execution, next *atomic.Int64, f func(*worker, *execution) error) error {
 	for {
 		i := int(next.Add(1) - 1)
 		if i >= len(list) {
 			return nil
 		}
 		x := &list[i]
-		if x.status != 0 || x.system {
+		if x.status != 0 || !x.open {
 			continue
 		}
-		if err := w.one(x, views[x.snapshot]); err != nil {
+		if err := f(w, x); err != nil {
 			return fmt.Errorf("transaction %s at position %d: %w", x.id, x.position, err)
 		}
 	}

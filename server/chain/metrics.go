@@ -14,6 +14,8 @@ type Metrics struct {
 	Committed, Aborted, Failed, Rejected uint64
 	// Speculated were executed before their block came, Missing when it came.
 	Speculated, Missing uint64
+	// Reexecuted counts executions after the first one of a transaction.
+	Reexecuted uint64
 	// Aborts counts the aborted by their cause.
 	Aborts [causes]uint64
 
@@ -23,7 +25,9 @@ type Metrics struct {
 	DecideMicros  uint64
 	ApplyMicros   uint64 // winners into the batch
 	SystemMicros  uint64
-	CommitMicros  uint64 // ledger rows, state hash, store
+	// ReexecuteMicros is all of the rounds after the first one.
+	ReexecuteMicros uint64
+	CommitMicros    uint64 // ledger rows, state hash, store
 }
 
 // Cause says why a transaction was aborted.

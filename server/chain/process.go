@@ -24,6 +24,7 @@ type run struct {
 	items      []identity.Item // signatures to verify
 	itemOf     []int           // and whose they are
 	candidates []ssi.Candidate
+	overwrites ssi.Overwrites
 	writes     writeSet
 	leaves     []block.Hash
 	digest     txDigest
@@ -45,6 +46,8 @@ type execution struct {
 	system   bool
 	repeated bool // its id was consumed before
 
+	open       bool         // it takes part in the round that is executed or decided
+	round      uint8        // of its last execution: 0 the first one
 	speculated bool         // it was executed before the block came
 	snapshot   block.Height // what it reads
 
@@ -89,6 +92,7 @@ func (c *Chain) begin(b *block.Block) *run {
 		*x = execution{txn: x.txn, tx: tx, id: tx.ID(), position: uint32(i + 1)}
 		x.xid = block.XID(b.Number, x.position)
 		x.system = isSystem(tx)
+		x.open = !x.system
 		if x.snapshot = c.snapshot(tx, b.Number); x.system {
 			x.snapshot = b.Number - 1
 		}
@@ -141,6 +145,10 @@ func (c *Chain) process(b *block.Block) (receipts []Receipt, err error) {
 		return nil, err
 	}
 	watch.lap(&m.ApplyMicros)
+	if err := c.reexecute(r, &m); err != nil {
+		return nil, err
+	}
+	watch.lap(&m.ReexecuteMicros)
 	if err := c.systemPhase(r); err != nil {
 		return nil, err
 	}

@@ -590,7 +590,6 @@ func TestOpenRefuses(t *testing.T) {
 		want   string
 		change func(p *block.Params)
 	}{
-		{"conflicts = reexecute is not supported", func(p *block.Params) { p.Conflicts = block.ConflictsReexecute }},
 		{"engine version 2", func(p *block.Params) { p.EngineVersion = 2 }},
 	} {
 		bare := openNode(t, testGenesis(c.change))

@@ -25,7 +25,7 @@ import (
 // often it ran, and the id, which covers all that was signed, names the outcome.
 //
 // It reports whether the transaction was taken: not if it cannot be in any block
-// to come, if its snapshot lies too far ahead of this node, if it calls a system
+// to come, if its id was consumed, if its snapshot lies too far ahead of this node, if it calls a system
 // contract (which runs on no snapshot), or in the other flow. That is no verdict,
 // and neither is being dropped later to make room.
 func (c *Chain) Speculate(tx *block.Tx) bool {
@@ -114,7 +114,8 @@ const (
 	speculationDropped                         // before it ran: it never will
 )
 
-// add finds or enqueues a transaction; nil if the chain was closed.
+// add finds or enqueues a transaction; nil if it was in a block already or the
+// chain was closed.
 func (s *speculator) add(c *Chain, tx *block.Tx) *speculation {
 	id := tx.ID()
 	s.mu.Lock()
@@ -124,6 +125,11 @@ func (s *speculator) add(c *Chain, tx *block.Tx) *speculation {
 	}
 	if p := s.byID[id]; p != nil {
 		return p
+	}
+	// Process consumes ids before it calls advance, so that nothing slips in after
+	// its block.
+	if c.Consumed(id) {
+		return nil
 	}
 	p := &speculation{
 		x:    execution{tx: tx, id: id, snapshot: tx.Snapshot},

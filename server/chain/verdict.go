@@ -50,22 +50,21 @@ func errBudget(limit uint64) *pgerr.Error {
 		WithHint(hintRetry)
 }
 
-// decide gives every transaction outside of the system phase its status: what
-// is not rejected or stale yet fails by its own error, loses a conflict, finds
-// no room, or commits.
+// decide gives every transaction of a round its status: what is not rejected or
+// stale yet fails by its own error, loses a conflict, finds no room, or commits.
 func (c *Chain) decide(r *run) {
 	r.candidates = r.candidates[:0]
 	for i := range r.list {
 		x := &r.list[i]
-		if x.status == 0 && !x.system && x.err != nil {
+		if x.open && x.status == 0 && x.err != nil {
 			x.end(Failed, x.err)
 		}
-		r.candidates = append(r.candidates, ssi.Candidate{Footprint: x.footprint, Excluded: x.status != 0 || x.system})
+		r.candidates = append(r.candidates, ssi.Candidate{Footprint: x.footprint, Excluded: x.status != 0 || !x.open})
 	}
 	verdicts := c.decider.Decide(c.rule, r.candidates)
 	for i := range r.list {
 		x, v := &r.list[i], &verdicts[i]
-		if x.status != 0 || x.system {
+		if x.status != 0 || !x.open {
 			continue
 		}
 		if v.Commit {

@@ -46,17 +46,12 @@ func (s *Session) Submit(ctx context.Context, call *sql.Call) (*sql.Outcome, err
 // submit signs a call and waits until it has committed.
 func (s *Session) submit(ctx context.Context, call block.Call) (*chain.Receipt, error) {
 	s.warn()
-	tx, err := s.wallet.sign(s.user, call)
+	tx, err := s.wallet.sign(s.user, call, nil)
 	if err != nil {
 		return nil, err
 	}
-	receipt, err := s.wallet.opts.Submit(ctx, tx)
+	receipt, err := s.wait(ctx, tx)
 	if err != nil {
-		if ctx.Err() != nil {
-			s.notice("WARNING", pgerr.New(pgerr.Warning, "the transaction may still commit").
-				WithDetail("It was signed and handed over before the statement was canceled. Its id is %s.", tx.ID()).
-				WithHint(`Look for it with SELECT status FROM pgledger WHERE id = '\x%s'.`, tx.ID()))
-		}
 		return nil, err
 	}
 	for _, n := range receipt.Notices {
@@ -66,6 +61,19 @@ func (s *Session) submit(ctx context.Context, call block.Call) (*chain.Receipt, 
 		return nil, receipt.Err
 	}
 	return receipt, nil
+}
+
+// wait hands a transaction over and waits for its receipt.
+func (s *Session) wait(ctx context.Context, tx *block.Tx) (*chain.Receipt, error) {
+	receipt, err := s.wallet.opts.Submit(ctx, tx)
+	if err != nil {
+		if ctx.Err() != nil {
+			s.notice("WARNING", pgerr.New(pgerr.Warning, "the transaction may still commit").
+				WithDetail("It was signed and handed over before the statement was canceled. Its id is %s.", tx.ID()).
+				WithHint(`Look for it with SELECT status FROM pgledger WHERE id = '\x%s'.`, tx.ID()))
+		}
+	}
+	return receipt, err
 }
 
 // warn tells once a connection what a signing endpoint is.

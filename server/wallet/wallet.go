@@ -29,6 +29,9 @@ type Options struct {
 	// receipt. A *pgerr.Error is a refusal; any other error is a fault or the
 	// end of ctx.
 	Submit func(ctx context.Context, tx *block.Tx) (*chain.Receipt, error)
+	// Preview executes a signed transaction on the snapshot that it names and
+	// returns what it would give. Nil in the order-then-execute flow.
+	Preview func(ctx context.Context, tx *block.Tx) (*chain.Receipt, error)
 	// Users returns the users of all organizations as of the last processed
 	// block, revoked ones too.
 	Users func() ([]chain.User, error)
@@ -101,8 +104,8 @@ func (w *Wallet) key(user string) *identity.Signer {
 	return w.keys[user]
 }
 
-// sign makes a transaction of a call.
-func (w *Wallet) sign(user string, call block.Call) (*block.Tx, error) {
+// sign makes a transaction of a call; change, if not nil, has the last word.
+func (w *Wallet) sign(user string, call block.Call, change func(*block.Tx)) (*block.Tx, error) {
 	key := w.key(user)
 	if key == nil {
 		return nil, pgerr.New(pgerr.InvalidAuthorizationSpec, "the signing endpoint has no key of user \"%s\"", user)
@@ -118,6 +121,9 @@ func (w *Wallet) sign(user string, call block.Call) (*block.Tx, error) {
 	}
 	if _, err := io.ReadFull(w.opts.Random, tx.Nonce[:]); err != nil {
 		return nil, fmt.Errorf("wallet: making a nonce: %w", err)
+	}
+	if change != nil {
+		change(tx)
 	}
 	if err := tx.Sign(key); err != nil {
 		return nil, unsignable(tx, err)

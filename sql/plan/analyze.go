@@ -402,6 +402,9 @@ func (p *planner) field(e Expr, name string, loc int32) (Expr, error) {
 	t := e.Type()
 	for i, f := range t.Fields {
 		if f.Name == name {
+			if row, ok := e.(*Row); ok { // of an item: the column itself
+				return row.Args[i], nil
+			}
 			return &Field{typed{f.Type}, e, i}, nil
 		}
 	}

@@ -14,6 +14,9 @@ func (p *planner) subLink(n *pg.SubLink, s *scope, clause string) (Expr, error) 
 	if err != nil {
 		return nil, err
 	}
+	if err := p.settleUnknown(q); err != nil {
+		return nil, err
+	}
 	if inner.volatile {
 		s.markVolatile()
 	}

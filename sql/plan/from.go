@@ -341,15 +341,23 @@ func (p *planner) needs(n Node, siblings []*rel) []*rel {
 
 // rangeFunction is a function in FROM; it may always refer to its siblings.
 func (p *planner) rangeFunction(n *pg.RangeFunction, s *scope) (item, error) {
-	if n.IsRowsfrom || len(n.Functions) != 1 {
-		return item{}, pgerr.NotBuilt("ROWS FROM is not supported")
-	}
-	if len(n.Coldeflist) > 0 {
-		return item{}, pgerr.NotBuilt("a column definition list is not supported")
-	}
 	inner, siblings := p.itemScope(true, s)
-	fn := n.Functions[0].GetList().Items[0]
-	name, scan, cols, err := p.functionScan(fn, inner)
+	var name string
+	var scan *FuncScan
+	var cols []column
+	var err error
+	if len(n.Functions) > 1 {
+		name, scan, cols, err = p.rowsFrom(n, inner)
+	} else {
+		items, defs := n.Functions[0].GetList().Items, n.Coldeflist
+		if len(items) > 1 && len(defs) == 0 {
+			defs = items[1].GetList().GetItems()
+		} else if len(defs) > 0 && n.Ordinality {
+			return item{}, pgerr.New(pgerr.SyntaxError, "WITH ORDINALITY cannot be used with a column definition list").
+				WithHint("Put the column definition list inside ROWS FROM().")
+		}
+		name, scan, cols, err = p.definedScan(items[0], defs, inner)
+	}
 	if err != nil {
 		return item{}, err
 	}
@@ -360,7 +368,7 @@ func (p *planner) rangeFunction(n *pg.RangeFunction, s *scope) (item, error) {
 		scan.Ordinality = p.newSlot()
 		r.cols = append(r.cols, column{name: "ordinality", typ: datum.T(datum.Int8), slot: scan.Ordinality})
 	}
-	if n.Alias != nil && len(cols) == 1 && len(n.Alias.Colnames) == 0 && !namedColumns(scan) {
+	if n.Alias != nil && len(cols) == 1 && len(n.Coldeflist) == 0 && !n.IsRowsfrom && len(n.Alias.Colnames) == 0 && !namedColumns(scan) {
 		r.cols[0].name = n.Alias.Aliasname
 	}
 	p.own(r)
@@ -470,38 +478,42 @@ func userColumns(f *catalog.Func) []column {
 
 // joinExpr is a JOIN written out.
 func (p *planner) joinExpr(j *pg.JoinExpr, s *scope) ([]item, []Expr, error) {
-	firstRel := len(s.rels)
+	if j.Alias != nil {
+		it, err := p.aliasedJoin(j, s)
+		return []item{it}, nil, err
+	}
+	firstRel, firstUsing := len(s.rels), len(s.usings)
 	left, conds, err := p.fromItem(j.Larg, s)
 	if err != nil {
 		return nil, nil, err
 	}
-	middle := len(s.rels)
+	middle, middleUsing := len(s.rels), len(s.usings)
 	right, more, err := p.fromItem(j.Rarg, s)
 	if err != nil {
 		return nil, nil, err
 	}
-	leftRels, rightRels := s.rels[firstRel:middle], s.rels[middle:]
-	on, merged, err := p.joinCondition(j, s, leftRels, rightRels)
+	sides := &joinSides{left: s.rels[firstRel:middle:middle], right: s.rels[middle:len(s.rels):len(s.rels)],
+		leftUsings: s.usings[firstUsing:middleUsing], rightUsings: s.usings[middleUsing:]}
+	kind := joinKind(j.Jointype)
+	m := &merging{}
+	on, err := p.joinCondition(j, s, sides, kind, m)
 	if err != nil {
 		return nil, nil, err
 	}
-	if j.Alias != nil {
-		return nil, nil, pgerr.NotBuilt("an alias for a whole join is not supported")
+	s.usings = slices.Concat(s.usings[:firstUsing], m.cols, sides.leftUsings, sides.rightUsings)
+	if j.JoinUsingAlias != nil {
+		if err := p.addRel(mergedRel(j.JoinUsingAlias.Aliasname, m.cols), s); err != nil {
+			return nil, nil, err
+		}
 	}
-	kind := joinKind(j.Jointype)
 	if kind == InnerJoin {
-		s.usings = append(s.usings, merged...)
 		return append(left, right...), append(append(conds, more...), on...), nil
 	}
 	it, err := p.outerJoin(kind, left, conds, right, more, on)
 	if err != nil {
 		return nil, nil, err
 	}
-	if kind == FullJoin && len(merged) > 0 {
-		return nil, nil, pgerr.NotBuilt("FULL JOIN with USING is not supported")
-	}
-	s.usings = append(s.usings, merged...)
-	return []item{it}, nil, nil
+	return []item{it}, nil, p.computeMerged(&it, m, s)
 }
 
 func joinKind(t pg.JoinType) JoinKind {
@@ -516,93 +528,28 @@ func joinKind(t pg.JoinType) JoinKind {
 	return InnerJoin
 }
 
-// joinCondition analyzes ON, USING or NATURAL. merged are the columns that
-// USING shows once.
-func (p *planner) joinCondition(j *pg.JoinExpr, s *scope, left, right []*rel) (on []Expr, merged []column, err error) {
-	beside := &scope{parent: s.parent, rels: slices.Concat(left, right), ctes: s.ctes, noAggs: "JOIN conditions"}
+// joinCondition analyzes ON, USING or NATURAL; m takes the columns that USING
+// shows once.
+func (p *planner) joinCondition(j *pg.JoinExpr, s *scope, d *joinSides, kind JoinKind, m *merging) (on []Expr, err error) {
+	beside := &scope{parent: s.parent, rels: slices.Concat(d.left, d.right), ctes: s.ctes, noAggs: "JOIN conditions"}
 	for _, r := range beside.rels {
 		r.visible = true
 	}
-	names, _ := nameParts(j.UsingClause)
-	if j.IsNatural {
-		names = commonNames(left, right)
-	}
 	if j.Quals != nil {
-		beside.usings = s.usings
+		beside.usings = slices.Concat(d.leftUsings, d.rightUsings)
 		e, err := p.condition(j.Quals, beside, "JOIN/ON")
 		s.absorb(beside)
-		return conjuncts(e), nil, err
+		return conjuncts(e), err
 	}
-	for _, name := range names {
-		e, c, err := p.usingColumn(name, s, left, right, joinKind(j.Jointype))
+	for _, name := range d.usingNames(j) {
+		if slices.ContainsFunc(m.cols, func(u using) bool { return u.name == name }) {
+			return nil, pgerr.New(pgerr.DuplicateColumn, "column name \"%s\" appears more than once in USING clause", name)
+		}
+		e, err := p.usingColumn(name, d, kind, m)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		on, merged = append(on, e), append(merged, c)
+		on = append(on, e)
 	}
-	return on, merged, nil
-}
-
-func commonNames(left, right []*rel) []string {
-	var names []string
-	for _, l := range left {
-		for i, c := range l.cols {
-			if l.merged[i] {
-				continue
-			}
-			for _, r := range right {
-				if slices.ContainsFunc(r.cols, func(d column) bool { return d.name == c.name }) {
-					names = append(names, c.name)
-				}
-			}
-		}
-	}
-	return names
-}
-
-func (p *planner) usingColumn(name string, s *scope, left, right []*rel, kind JoinKind) (Expr, column, error) {
-	find := func(rels []*rel, side string) (*Slot, *rel, int, error) {
-		for _, r := range rels {
-			for i := range r.cols {
-				if r.cols[i].name == name && !r.merged[i] {
-					return p.useColumn(r, i), r, i, nil
-				}
-			}
-		}
-		return nil, nil, 0, pgerr.New(pgerr.UndefinedColumn, "column \"%s\" specified in USING clause does not exist in %s table", name, side)
-	}
-	var l *Slot
-	if u := slices.IndexFunc(s.usings, func(c column) bool { return c.name == name }); u >= 0 {
-		l = NewSlot(s.usings[u].typ, s.usings[u].slot, name)
-		s.usings = slices.Delete(s.usings, u, u+1)
-	} else {
-		var lr *rel
-		var li int
-		var err error
-		if l, lr, li, err = find(left, "left"); err != nil {
-			return nil, column{}, err
-		}
-		lr.merge(li)
-	}
-	r, rr, ri, err := find(right, "right")
-	if err != nil {
-		return nil, column{}, err
-	}
-	rr.merge(ri)
-	e, err := p.operator("=", l, r, -1)
-	if err != nil {
-		return nil, column{}, err
-	}
-	keep := l
-	if kind == RightJoin {
-		keep = r
-	}
-	return e, column{name: name, typ: keep.typ, slot: keep.Index}, nil
-}
-
-func (r *rel) merge(i int) {
-	if r.merged == nil {
-		r.merged = map[int]bool{}
-	}
-	r.merged[i] = true
+	return on, nil
 }

@@ -34,6 +34,9 @@ type planner struct {
 	// stored counts how deep we are in texts of the catalog (defaults, checks,
 	// views): variables of the statement mean nothing there.
 	stored int
+	// multi are the subqueries that are assigned to several columns, by location:
+	// the parse tree holds a copy for each of the columns.
+	multi map[int32]*multiSource
 }
 
 // maxDepth bounds the nesting of expressions and subqueries.

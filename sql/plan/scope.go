@@ -36,7 +36,7 @@ type scope struct {
 	parent *scope
 	rels   []*rel
 	// usings are the merged columns of JOIN ... USING, found before the rels.
-	usings []column
+	usings []using
 	ctes   map[string]*cteRef
 	// outer counts references to the scope's parent: see correlated.
 	correlated bool
@@ -142,15 +142,17 @@ func markCorrelated(s, at *scope) {
 }
 
 func (p *planner) findIn(s *scope, qualifier []string, name string, loc int32) (Expr, error) {
+	var found Expr
 	if len(qualifier) == 0 {
 		for i := range s.usings {
-			if s.usings[i].name == name {
-				c := &s.usings[i]
-				return NewSlot(c.typ, c.slot, c.name), nil
+			if c := &s.usings[i]; c.name == name {
+				if found != nil {
+					return nil, p.errAt(loc, pgerr.AmbiguousColumn, "column reference \"%s\" is ambiguous", name)
+				}
+				found = NewSlot(c.typ, c.slot, c.name)
 			}
 		}
 	}
-	var found Expr
 	for _, r := range s.rels {
 		if !r.visible || !r.matches(qualifier) {
 			continue
@@ -342,10 +344,12 @@ func (p *planner) star(ref *pg.ColumnRef, s *scope) ([]Expr, []column, error) {
 		if len(s.rels) == 0 {
 			return nil, nil, p.errAt(ref.Location, pgerr.SyntaxError, "SELECT * with no tables specified is not valid")
 		}
-		for _, c := range s.usings {
-			exprs, cols = append(exprs, NewSlot(c.typ, c.slot, c.name)), append(cols, c)
-		}
 		for _, r := range s.rels {
+			for _, u := range s.usings {
+				if u.first == r {
+					exprs, cols = append(exprs, NewSlot(u.typ, u.slot, u.name)), append(cols, u.column)
+				}
+			}
 			for i := range r.cols {
 				if !r.merged[i] {
 					add(r, i)

@@ -81,6 +81,14 @@ func (p *planner) quantified(n *pg.SubLink, sub *Subquery, q *query, s *scope, c
 		}
 		return nil, p.errAt(n.Location, pgerr.SyntaxError, "subquery has too many columns")
 	}
+	if len(left) > 1 && op != "=" {
+		cmp, err := p.comparePairs(op, left, slotsOf(q.cols), n.Location)
+		if err != nil {
+			return nil, err
+		}
+		sub.Test = cmp
+		return sub, nil
+	}
 	var tests []Expr
 	for i, l := range left {
 		c := q.cols[i]

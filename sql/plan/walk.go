@@ -175,6 +175,10 @@ func nodeExprs(n Node, f func(Expr)) {
 	case *VirtualScan:
 		opt(n.Filter)
 	case *FuncScan:
+		for _, part := range n.Parts {
+			each(part.Args)
+			opt(part.Value)
+		}
 		each(n.Args)
 		opt(n.Value)
 		opt(n.Filter)

@@ -86,7 +86,7 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 	windowed := s.windows.used()
 	grouped := s.group.used || len(n.GroupClause) > 0 || n.HavingClause != nil
 	order := p.pushableOrder(n, keys, items, grouped || windowed, sets)
-	node, err := p.joinAll(items, conds, order)
+	node, err := p.joinWhere(items, conds, order, s)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +101,7 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 	q := &query{}
 	node = p.projectSets(node, sets)
 	q.node, q.cols = p.project(node, targets, s)
+	q.semi = semiSourceOf(n, q, items, conds, s, !grouped && !windowed && len(sets) == 0)
 	return p.orderAndLimit(q, n, targets, keys, s, order)
 }
 

@@ -17,7 +17,7 @@ func (p *planner) subLink(n *pg.SubLink, s *scope, clause string) (Expr, error) 
 	if inner.volatile {
 		s.markVolatile()
 	}
-	sub := &Subquery{Plan: q.node, Out: q.out(), Correlated: inner.correlated || inner.volatile, ID: p.subqueries}
+	sub := &Subquery{Plan: q.node, Out: q.out(), Correlated: inner.correlated || inner.volatile, ID: p.subqueries, semi: q.semi}
 	p.subqueries++
 	sub.typ = datum.T(datum.BoolType)
 	switch n.SubLinkType {

@@ -27,7 +27,7 @@ func (p *planner) updateStmt(n *pg.UpdateStmt, s *scope) (*query, error) {
 	if err := p.rowRules(m); err != nil {
 		return nil, err
 	}
-	if m.Child, err = p.joinAll(items, conds, nil); err != nil {
+	if m.Child, err = p.joinWhere(items, conds, nil, s); err != nil {
 		return nil, err
 	}
 	fresh := p.slotsRel(t, target.alias, m.NewSlots)
@@ -54,7 +54,7 @@ func (p *planner) deleteStmt(n *pg.DeleteStmt, s *scope) (*query, error) {
 	if err := p.referencing(m); err != nil {
 		return nil, err
 	}
-	if m.Child, err = p.joinAll(items, conds, nil); err != nil {
+	if m.Child, err = p.joinWhere(items, conds, nil, s); err != nil {
 		return nil, err
 	}
 	s.noAggs = "RETURNING"

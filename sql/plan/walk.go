@@ -369,6 +369,9 @@ func finish(n Node) {
 		n.InnerSlots = fills(n.Inner)
 	case *HashJoin:
 		n.InnerSlots, n.OuterSlots = fills(n.Inner), fills(n.Outer)
+		if n.Cond == nil && (n.Kind == SemiJoin || n.Kind == AntiJoin) {
+			n.InnerSlots = nil // nobody looks at the rows
+		}
 	case *Sort:
 		n.Slots = fills(n.Child)
 	case *Window:

@@ -92,8 +92,12 @@ func (c *comparison) check(text string, ordered bool, want string) string {
 	return ""
 }
 
-// trailingZeros differ between equal numerics, of which DISTINCT keeps any.
-var trailingZeros = regexp.MustCompile(`(\d)\.0+(\||$)|(\.\d*[1-9])0+(\||$)`)
+// Equal values may look different; DISTINCT keeps any of them, and ORDER BY
+// leaves their order open: numerics with trailing zeros, floats with a sign.
+var (
+	negativeZero  = regexp.MustCompile(`(^|\|)-0(\||$)`)
+	trailingZeros = regexp.MustCompile(`(\d)\.0+(\||$)|(\.\d*[1-9])0+(\||$)`)
+)
 
 // comparable is what must agree of an answer. Which of several faulty rows is
 // met first is left open, so errors at run time are one.
@@ -106,6 +110,7 @@ func comparable(a *answer, ordered bool) string {
 	}
 	b := answer{columns: make([]string, len(a.columns)), types: a.types}
 	for _, r := range a.rows {
+		r = negativeZero.ReplaceAllString(r, "${1}0$2")
 		b.rows = append(b.rows, trailingZeros.ReplaceAllString(r, "$1$3$2$4"))
 	}
 	if !ordered {

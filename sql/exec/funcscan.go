@@ -138,12 +138,22 @@ type funcScanProg struct {
 	columns int
 	filter  evalFunc
 	ordinal bool
+	parts   []*funcScanProg // of ROWS FROM
 }
 
-func (c *compiler) funcScan(n *plan.FuncScan) (nodeProg, error) {
+func (c *compiler) funcScan(n *plan.FuncScan) (*funcScanProg, error) {
 	p := &funcScanProg{columns: len(n.Slots), slots: append([]int(nil), n.Slots...)}
 	var err error
-	if n.Value != nil {
+	for _, part := range n.Parts {
+		sub, err := c.funcScan(part)
+		if err != nil {
+			return nil, err
+		}
+		p.parts = append(p.parts, sub)
+	}
+	if n.Parts != nil {
+		// nothing of its own
+	} else if n.Value != nil {
 		t := n.Value.Type().Root()
 		p.expand = len(n.Slots) > 1 || t.Desc != nil && (t.Kind == datum.Composite || t.Desc == datum.Record)
 		p.value, err = c.expr(n.Value)
@@ -166,7 +176,42 @@ func (p *funcScanProg) iter() rowIter {
 	return &storedIter{rows: rowStore{width: len(p.slots)}, slots: p.slots, filter: p.filter, fill: p.fill}
 }
 
+// fillParts runs the functions of ROWS FROM one after the other and puts their
+// rows side by side.
+func (p *funcScanProg) fillParts(f *frame, rows *rowStore) error {
+	stores := make([]rowStore, len(p.parts))
+	n := 0
+	for i, part := range p.parts {
+		stores[i].width = len(part.slots)
+		defer stores[i].reset(f)
+		if err := part.fill(f, &stores[i]); err != nil {
+			return err
+		}
+		n = max(n, stores[i].n)
+	}
+	for k := range n {
+		row := rows.add()
+		at := 0
+		for i := range stores {
+			if k < stores[i].n {
+				copy(row[at:], stores[i].row(k))
+			}
+			at += stores[i].width
+		}
+		if p.ordinal {
+			row[at] = datum.Int(int64(k) + 1)
+		}
+		if err := rows.account(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (p *funcScanProg) fill(f *frame, rows *rowStore) error {
+	if p.parts != nil {
+		return p.fillParts(f, rows)
+	}
 	add := func(row []datum.Datum) error {
 		if err := f.row(); err != nil {
 			return err

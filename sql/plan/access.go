@@ -350,6 +350,9 @@ func (p *planner) leaf(it *item, pt *path, conds []Expr, available []*rel) (Node
 		}
 	}
 	filter := conjunction(rest)
+	if p.copyScans {
+		r = r.copyScan()
+	}
 	switch {
 	case r.scan != nil:
 		r.scan.Index, r.scan.Ranges, r.scan.Filter, r.scan.Reverse = pt.index, pt.ranges, filter, pt.reverse

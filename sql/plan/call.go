@@ -107,6 +107,9 @@ func nodeCalls(n Node, see func(*catalog.Func)) {
 		if n.User != nil {
 			see(n.User)
 		}
+		for _, part := range n.Parts {
+			nodeCalls(part, see)
+		}
 	case *ProjectSet:
 		for _, s := range n.Sets {
 			if s.User != nil {

@@ -240,6 +240,8 @@ type Subquery struct {
 	// Hash, if not nil, is an equality ANY whose right side does not depend on
 	// the outer row: the rows of Out[0] are hashed once; the left value is Hash.
 	Hash Expr
+
+	semi *semiSource // while the statement is planned
 }
 
 // NewConst makes a constant.

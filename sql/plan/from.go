@@ -354,15 +354,23 @@ func (p *planner) needs(n Node, siblings []*rel) []*rel {
 
 // rangeFunction is a function in FROM; it may always refer to its siblings.
 func (p *planner) rangeFunction(n *pg.RangeFunction, s *scope) (item, error) {
-	if n.IsRowsfrom || len(n.Functions) != 1 {
-		return item{}, pgerr.NotBuilt("ROWS FROM is not supported")
-	}
-	if len(n.Coldeflist) > 0 {
-		return item{}, pgerr.NotBuilt("a column definition list is not supported")
-	}
 	inner, siblings := p.itemScope(true, s)
-	fn := n.Functions[0].GetList().Items[0]
-	name, scan, cols, err := p.functionScan(fn, inner)
+	var name string
+	var scan *FuncScan
+	var cols []column
+	var err error
+	if len(n.Functions) > 1 {
+		name, scan, cols, err = p.rowsFrom(n, inner)
+	} else {
+		items, defs := n.Functions[0].GetList().Items, n.Coldeflist
+		if len(items) > 1 && len(defs) == 0 {
+			defs = items[1].GetList().GetItems()
+		} else if len(defs) > 0 && n.Ordinality {
+			return item{}, pgerr.New(pgerr.SyntaxError, "WITH ORDINALITY cannot be used with a column definition list").
+				WithHint("Put the column definition list inside ROWS FROM().")
+		}
+		name, scan, cols, err = p.definedScan(items[0], defs, inner)
+	}
 	if err != nil {
 		return item{}, err
 	}
@@ -373,7 +381,7 @@ func (p *planner) rangeFunction(n *pg.RangeFunction, s *scope) (item, error) {
 		scan.Ordinality = p.newSlot()
 		r.cols = append(r.cols, column{name: "ordinality", typ: datum.T(datum.Int8), slot: scan.Ordinality})
 	}
-	if n.Alias != nil && len(cols) == 1 && len(n.Alias.Colnames) == 0 && !namedColumns(scan) {
+	if n.Alias != nil && len(cols) == 1 && len(n.Coldeflist) == 0 && !n.IsRowsfrom && len(n.Alias.Colnames) == 0 && !namedColumns(scan) {
 		r.cols[0].name = n.Alias.Aliasname
 	}
 	p.own(r)

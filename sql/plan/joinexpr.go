@@ -77,8 +77,8 @@ type usingPair struct {
 
 // joinExpr is a JOIN written out.
 func (p *planner) joinExpr(n *pg.JoinExpr, s *scope) ([]item, []Expr, error) {
-	if n.Alias != nil || n.JoinUsingAlias != nil {
-		return nil, nil, pgerr.NotBuilt("an alias for a whole join is not supported")
+	if n.Alias != nil {
+		return p.aliasedJoin(n, s)
 	}
 	j := join{kind: joinKind(n.Jointype)}
 	firstRel, firstShown := len(s.rels), len(s.shown)
@@ -97,7 +97,9 @@ func (p *planner) joinExpr(n *pg.JoinExpr, s *scope) ([]item, []Expr, error) {
 	}
 	if j.kind == InnerJoin {
 		columns, _, err := p.mergedColumns(&j)
-		s.shown = append(s.shown[:firstShown], columns...)
+		if err == nil {
+			err = p.showJoin(n, columns, firstShown, s)
+		}
 		return append(j.left.items, j.right.items...), slices.Concat(j.left.conds, j.right.conds, j.on), err
 	}
 	columns, computed, err := p.mergedColumns(&j)
@@ -113,8 +115,25 @@ func (p *planner) joinExpr(n *pg.JoinExpr, s *scope) ([]item, []Expr, error) {
 		}
 		s.rels = append(s.rels, holder)
 	}
-	s.shown = append(s.shown[:firstShown], columns...)
-	return []item{it}, nil, nil
+	return []item{it}, nil, p.showJoin(n, columns, firstShown, s)
+}
+
+// showJoin replaces what the operands of a join show by what the join shows, and
+// gives the merged columns the name of JOIN ... USING (...) AS.
+func (p *planner) showJoin(n *pg.JoinExpr, columns []shown, first int, s *scope) error {
+	if n.JoinUsingAlias != nil {
+		r := &rel{alias: n.JoinUsingAlias.Aliasname, visible: true}
+		for _, c := range columns {
+			if c.merged != nil {
+				r.cols = append(r.cols, *c.merged)
+			}
+		}
+		if err := p.addRel(r, s); err != nil {
+			return err
+		}
+	}
+	s.shown = append(s.shown[:first], columns...)
+	return nil
 }
 
 func joinKind(t pg.JoinType) JoinKind {
@@ -146,6 +165,9 @@ func (p *planner) joinCondition(n *pg.JoinExpr, j *join, s *scope) error {
 		names = commonNames(j.left.shown, j.right.shown)
 	}
 	for _, name := range names {
+		if slices.ContainsFunc(j.using, func(u usingPair) bool { return u.name == name }) {
+			return pgerr.New(pgerr.DuplicateColumn, "column name \"%s\" appears more than once in USING clause", name)
+		}
 		l, err := p.usingColumn(name, j.left.shown, "left")
 		if err != nil {
 			return err

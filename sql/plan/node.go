@@ -141,6 +141,9 @@ type FuncScan struct {
 	Ordinality int // slot of WITH ORDINALITY; -1 = none
 	Filter     Expr
 	Alias      string
+	// Parts are the functions of ROWS FROM, side by side; Slots are those of all
+	// of them, and nothing else is set but Ordinality and Filter.
+	Parts []*FuncScan
 }
 
 // ProjectSet expands set-returning functions in a select list: for every row

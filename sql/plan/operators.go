@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"strings"
-
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/tallystick/tallystick/sql/builtin"
@@ -39,7 +37,7 @@ func (p *planner) plainOperator(n *pg.A_Expr, op string, s *scope, clause string
 		return p.rowCompare(op, l, r, n.Location, s, clause)
 	}
 	if l, sub := n.Lexpr.GetRowExpr(), n.Rexpr.GetSubLink(); l != nil && sub != nil && sub.SubLinkType == pg.SubLinkType_EXPR_SUBLINK {
-		return nil, p.at(pgerr.NotBuilt("comparing a row with a subquery is not supported"), n.Location)
+		return p.rowCompareSub(op, l, sub, n.Location, s, clause)
 	}
 	var left Expr
 	var err error
@@ -359,30 +357,18 @@ func (p *planner) rowCompare(op string, l, r *pg.RowExpr, loc int32, s *scope, c
 	if len(l.Args) != len(r.Args) {
 		return nil, p.errAt(loc, pgerr.SyntaxError, "unequal number of entries in row expressions")
 	}
-	if op == "!=" {
-		op = "<>"
-	}
-	if !strings.Contains(" = <> < <= > >= ", " "+op+" ") {
-		return nil, p.errAt(loc, pgerr.FeatureNotSupported, "could not determine interpretation of row comparison operator %s", op)
-	}
 	if op == "=" || op == "<>" {
 		return p.rowEquality(op, l, r, loc, s, clause)
 	}
-	out := &RowCompare{typed: typed{datum.T(datum.BoolType)}, Op: op}
-	for i := range l.Args {
-		pair, err := p.exprs([]*pg.Node{l.Args[i], r.Args[i]}, s, clause)
-		if err != nil {
-			return nil, err
-		}
-		if _, err = p.operator(op, pair[0], pair[1], loc); err != nil {
-			return nil, err
-		}
-		if _, err = p.unify(pair, "ROW", []int32{loc, loc}); err != nil {
-			return nil, err
-		}
-		out.Left, out.Right = append(out.Left, pair[0]), append(out.Right, pair[1])
+	left, err := p.exprs(l.Args, s, clause)
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	right, err := p.exprs(r.Args, s, clause)
+	if err != nil {
+		return nil, err
+	}
+	return p.comparePairs(op, left, right, loc)
 }
 
 // rowEquality is = or <> of rows: AND of equalities or OR of inequalities.

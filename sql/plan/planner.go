@@ -34,6 +34,11 @@ type planner struct {
 	// stored counts how deep we are in texts of the catalog (defaults, checks,
 	// views): variables of the statement mean nothing there.
 	stored int
+	// copyScans makes every leaf of a join a node of its own: see joinAgain.
+	copyScans bool
+	// multi are the subqueries that are assigned to several columns, by location:
+	// the parse tree holds a copy for each of the columns.
+	multi map[int32]*multiSource
 }
 
 // maxDepth bounds the nesting of expressions and subqueries.
@@ -228,6 +233,7 @@ type query struct {
 	// correlated tells that it reads slots of an outer query.
 	correlated bool
 	volatile   bool
+	semi       *semiSource // what a semijoin can be made from; nil = nothing
 }
 
 // column is an output column of a query or a FROM item.

@@ -96,7 +96,7 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 	if extreme != nil {
 		conds, order = append(conds, p.notNull(extreme.keys[0].Expr, items[0].base)...), extreme
 	}
-	node, err := p.joinAll(items, conds, order)
+	node, err := p.joinWhere(items, conds, order, s)
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +117,7 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 	q := &query{}
 	node = p.projectSets(node, sets)
 	q.node, q.cols = p.project(node, targets, s)
+	q.semi = semiSourceOf(n, q, items, conds, s, !grouped && !windowed && len(sets) == 0)
 	return p.orderAndLimit(q, n, targets, keys, s, order)
 }
 

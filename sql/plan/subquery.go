@@ -20,7 +20,7 @@ func (p *planner) subLink(n *pg.SubLink, s *scope, clause string) (Expr, error) 
 	if inner.volatile {
 		s.markVolatile()
 	}
-	sub := &Subquery{Plan: q.node, Out: q.out(), Correlated: inner.correlated || inner.volatile, ID: p.subqueries}
+	sub := &Subquery{Plan: q.node, Out: q.out(), Correlated: inner.correlated || inner.volatile, ID: p.subqueries, semi: q.semi}
 	p.subqueries++
 	sub.typ = datum.T(datum.BoolType)
 	switch n.SubLinkType {
@@ -83,6 +83,14 @@ func (p *planner) quantified(n *pg.SubLink, sub *Subquery, q *query, s *scope, c
 			return nil, p.errAt(n.Location, pgerr.SyntaxError, "subquery has too few columns")
 		}
 		return nil, p.errAt(n.Location, pgerr.SyntaxError, "subquery has too many columns")
+	}
+	if len(left) > 1 && op != "=" {
+		cmp, err := p.comparePairs(op, left, slotsOf(q.cols), n.Location)
+		if err != nil {
+			return nil, err
+		}
+		sub.Test = cmp
+		return sub, nil
 	}
 	var tests []Expr
 	for i, l := range left {

@@ -27,7 +27,7 @@ func (p *planner) updateStmt(n *pg.UpdateStmt, s *scope) (*query, error) {
 	if err := p.rowRules(m); err != nil {
 		return nil, err
 	}
-	if m.Child, err = p.joinAll(items, conds, nil); err != nil {
+	if m.Child, err = p.joinWhere(items, conds, nil, s); err != nil {
 		return nil, err
 	}
 	fresh := p.slotsRel(t, target.alias, m.NewSlots)
@@ -54,7 +54,7 @@ func (p *planner) deleteStmt(n *pg.DeleteStmt, s *scope) (*query, error) {
 	if err := p.referencing(m); err != nil {
 		return nil, err
 	}
-	if m.Child, err = p.joinAll(items, conds, nil); err != nil {
+	if m.Child, err = p.joinWhere(items, conds, nil, s); err != nil {
 		return nil, err
 	}
 	s.noAggs = "RETURNING"
@@ -124,12 +124,13 @@ func (p *planner) assignments(list []*pg.Node, t *catalog.Table, s *scope, old [
 		if changed[i] {
 			return nil, nil, p.errAt(rt.Location, pgerr.SyntaxError, "multiple assignments to same column \"%s\"", rt.Name)
 		}
-		e, err := p.assignedValue(rt, &t.Columns[i], s)
+		e, err := p.assignedValue(rt, &t.Columns[i], i, s)
 		if err != nil {
 			return nil, nil, err
 		}
 		row[i], changed[i] = e, true
 	}
+	p.leadMulti(list, row)
 	for i := range row {
 		switch {
 		case t.Columns[i].Dropped:
@@ -144,12 +145,15 @@ func (p *planner) assignments(list []*pg.Node, t *catalog.Table, s *scope, old [
 	return row, changed, nil
 }
 
-func (p *planner) assignedValue(rt *pg.ResTarget, col *catalog.Column, s *scope) (Expr, error) {
+func (p *planner) assignedValue(rt *pg.ResTarget, col *catalog.Column, place int, s *scope) (Expr, error) {
 	val := rt.Val
 	if multi := val.GetMultiAssignRef(); multi != nil {
+		if n := multi.Source.GetSubLink(); n != nil && n.SubLinkType == pg.SubLinkType_EXPR_SUBLINK {
+			return p.multiAssigned(rt, n, col, place, s)
+		}
 		row := multi.Source.GetRowExpr()
 		if row == nil {
-			return nil, p.at(pgerr.NotBuilt("assigning a subquery to several columns is not supported"), rt.Location)
+			return nil, p.errAt(rt.Location, pgerr.FeatureNotSupported, "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression")
 		}
 		if len(row.Args) != int(multi.Ncolumns) {
 			return nil, p.errAt(rt.Location, pgerr.SyntaxError, "number of columns does not match number of values")

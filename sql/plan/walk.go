@@ -183,6 +183,10 @@ func nodeExprs(n Node, f func(Expr)) {
 	case *VirtualScan:
 		opt(n.Filter)
 	case *FuncScan:
+		for _, part := range n.Parts {
+			each(part.Args)
+			opt(part.Value)
+		}
 		each(n.Args)
 		opt(n.Value)
 		opt(n.Filter)
@@ -373,6 +377,9 @@ func finish(n Node) {
 		n.InnerSlots = fills(n.Inner)
 	case *HashJoin:
 		n.InnerSlots, n.OuterSlots = fills(n.Inner), fills(n.Outer)
+		if n.Cond == nil && (n.Kind == SemiJoin || n.Kind == AntiJoin) {
+			n.InnerSlots = nil // nobody looks at the rows
+		}
 	case *Sort:
 		n.Slots = fills(n.Child)
 	case *Window:

@@ -68,8 +68,10 @@ func Compile(f *catalog.Func, opts Options) (*Function, error) {
 func checkSignature(f *catalog.Func) error {
 	if d := f.Ret.Desc; d != nil {
 		switch {
-		case d == datum.Trigger || d == datum.EventTrigger:
-			return pgerr.NotBuilt("triggers are not supported")
+		case d == datum.EventTrigger:
+			return pgerr.NotBuilt("event triggers are not supported")
+		case d == datum.Trigger:
+			return checkTriggerSignature(f)
 		case polymorphic(d):
 			return pgerr.NotBuilt("polymorphic functions are not supported")
 		case d.Kind == datum.Pseudo && d != datum.Void && d != datum.Record:
@@ -81,6 +83,7 @@ func checkSignature(f *catalog.Func) error {
 		switch d := a.Type.Desc; {
 		case polymorphic(d):
 			return pgerr.NotBuilt("polymorphic functions are not supported")
+		case d == datum.Record && a.Mode != catalog.Out && a.Mode != catalog.TableArg:
 		case d.Kind == datum.Pseudo:
 			return pgerr.New(pgerr.FeatureNotSupported, "PL/pgSQL functions cannot accept type %s", datum.FormatType(a.Type))
 		}

@@ -169,7 +169,11 @@ type Func struct {
 	Version int
 
 	Ret datum.Type `json:"-"`
-	key []rwset.Read
+	// Shape is not empty for a function as one call sees it, with concrete types
+	// in the place of polymorphic ones or known fields in that of record: it
+	// names these types.
+	Shape string `json:"-"`
+	key   []rwset.Read
 }
 
 // InArgs returns the arguments that a call passes: IN, INOUT and VARIADIC.

@@ -278,7 +278,15 @@ func (p *planner) bindCall(f *callee, m builtin.Match, args []Expr, loc int32) (
 	}
 	types, ret, err := builtin.ResolvePolymorphic(m.Args, retDesc, actual)
 	if err != nil {
-		return nil, p.locate(err, loc)
+		return nil, err
+	}
+	if f.user != nil {
+		p.note(f.user.Reads())
+		special, err := Specialize(f.user, m.Args, actual)
+		if err != nil {
+			return nil, p.locate(err, loc)
+		}
+		f = &callee{user: special}
 	}
 	for i := range ordered {
 		if ordered[i], err = p.coerce(ordered[i], types[i], builtin.Implicit, loc); err != nil {
@@ -286,8 +294,12 @@ func (p *planner) bindCall(f *callee, m builtin.Match, args []Expr, loc int32) (
 		}
 	}
 	if f.user != nil {
-		if len(f.user.OutArgs()) == 0 {
+		outs := f.user.OutArgs()
+		switch {
+		case len(outs) == 0:
 			ret = datum.Type{Desc: ret.Desc, Mod: f.user.Ret.Mod}
+		case len(outs) > 1:
+			ret = recordOf(outFields(outs))
 		}
 	}
 	if m.Collect > 0 && !collectsAny(f) {

@@ -118,8 +118,10 @@ func (d *database) run(text string) string {
 	}
 	c := *e
 	// The engine names the statement of a script; PostgreSQL does not.
-	if i := strings.Index(c.Context, "SQL statement \"CREATE"); i >= 0 {
-		c.Context = strings.TrimSuffix(c.Context[:i], "\n")
+	for _, verb := range []string{"CREATE", "DROP", "ALTER"} {
+		if i := strings.Index(c.Context, "SQL statement \""+verb); i >= 0 {
+			c.Context = strings.TrimSuffix(c.Context[:i], "\n")
+		}
 	}
 	writeError(&b, &c)
 	return b.String()

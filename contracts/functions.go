@@ -55,7 +55,7 @@ type body interface {
 // NewFunctions makes an empty cache.
 func NewFunctions() *Functions {
 	f := &Functions{}
-	f.exec = exec.Functions{Call: f.Call, CallSet: f.CallSet}
+	f.exec = exec.Functions{Call: f.Call, CallSet: f.CallSet, Trigger: f.Trigger}
 	f.cache.Store(&map[cacheKey]*entry{})
 	return f
 }
@@ -92,6 +92,19 @@ func (f *Functions) CallSet(env *exec.Env, fn *catalog.Func, args []datum.Datum,
 		return err
 	}
 	return code.CallSet(env, args, emit)
+}
+
+// Trigger runs a trigger function and returns its row, nil for null.
+func (f *Functions) Trigger(env *exec.Env, fn *catalog.Func, call *exec.TriggerCall) ([]datum.Datum, error) {
+	code, err := f.compiled(fn)
+	if err != nil {
+		return nil, err
+	}
+	pl, ok := code.(*plpgsql.Function)
+	if !ok {
+		return nil, pgerr.New(pgerr.InvalidFunctionDefinition, "SQL functions cannot return type trigger")
+	}
+	return pl.CallTrigger(env, call)
 }
 
 func anyNull(args []datum.Datum) bool {

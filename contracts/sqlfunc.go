@@ -38,6 +38,9 @@ type sqlProgram struct {
 const keptPlans = 4
 
 func compileSQL(fn *catalog.Func, opts *plan.Options) (*sqlFunction, error) {
+	if fn.Ret.Desc == datum.Trigger {
+		return nil, pgerr.New(pgerr.InvalidFunctionDefinition, "SQL functions cannot return type trigger")
+	}
 	stmts, err := parse.Statements(fn.Body)
 	if err != nil {
 		if e, ok := pgerr.From(err); ok && e.Position > 0 {

@@ -55,6 +55,14 @@ func (d *definer) alter(t *catalog.Table, c *pg.AlterTableCmd, st parse.Statemen
 		return d.dropNotNull(t, c.Name, st)
 	case pg.AlterTableType_AT_AddConstraint:
 		return d.addConstraint(t, c.Def.GetConstraint(), st)
+	case pg.AlterTableType_AT_EnableTrig, pg.AlterTableType_AT_EnableAlwaysTrig:
+		return d.enableTrigger(t, c.Name, false)
+	case pg.AlterTableType_AT_DisableTrig:
+		return d.enableTrigger(t, c.Name, true)
+	case pg.AlterTableType_AT_EnableTrigAll, pg.AlterTableType_AT_EnableTrigUser:
+		return d.enableTrigger(t, "", false)
+	case pg.AlterTableType_AT_DisableTrigAll, pg.AlterTableType_AT_DisableTrigUser:
+		return d.enableTrigger(t, "", true)
 	case pg.AlterTableType_AT_DropConstraint:
 		return d.dropConstraint(t, c)
 	}
@@ -68,6 +76,7 @@ func copyTable(t *catalog.Table) *catalog.Table {
 	next.Indexes = slices.Clone(t.Indexes)
 	next.Checks = slices.Clone(t.Checks)
 	next.ForeignKeys = slices.Clone(t.ForeignKeys)
+	next.Triggers = slices.Clone(t.Triggers)
 	return &next
 }
 
@@ -354,6 +363,9 @@ func (d *definer) dropConstraint(t *catalog.Table, c *pg.AlterTableCmd) error {
 // texts (contracts, views, checks) are not rewritten, so a column that a check,
 // a generated column or a view mentions keeps its name.
 func (d *definer) rename(n *pg.RenameStmt) error {
+	if n.RenameType == pg.ObjectType_OBJECT_TRIGGER {
+		return d.renameTrigger(n)
+	}
 	if n.RenameType != pg.ObjectType_OBJECT_COLUMN {
 		return pgerr.NotBuilt("renaming a %s is not supported", objectName(n.RenameType))
 	}

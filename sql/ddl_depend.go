@@ -29,6 +29,7 @@ type dependent struct {
 	table      *catalog.Table
 	column     string
 	constraint string
+	trigger    string
 	text       string
 }
 
@@ -92,6 +93,11 @@ func (d *definer) dropDependent(w *dependent) error {
 		if !ok {
 			return nil
 		}
+		if w.trigger != "" {
+			next := copyTable(t)
+			next.Triggers = slices.DeleteFunc(next.Triggers, func(x catalog.Trigger) bool { return x.Name == w.trigger })
+			return d.editor.PutTable(next)
+		}
 		c := &pg.AlterTableCmd{Name: w.column, MissingOk: true, Behavior: pg.DropBehavior_DROP_CASCADE}
 		if w.constraint != "" {
 			c.Name = w.constraint
@@ -153,6 +159,9 @@ func (d *definer) removeTable(t *catalog.Table, behavior pg.DropBehavior) error 
 
 // removeFunc drops a function and, with CASCADE, what depends on it.
 func (d *definer) removeFunc(f *catalog.Func, behavior pg.DropBehavior) error {
+	if err := d.settleDependents(kindName(f)+" "+f.Name+"("+f.Signature()+")", d.funcDependents(f), behavior); err != nil {
+		return err
+	}
 	return d.editor.DropFunc(f)
 }
 
@@ -200,6 +209,11 @@ func (d *definer) columnDependents(t *catalog.Table, col int) []dependent {
 		}
 		if o.Kind == catalog.View && viewReads(o, t) && d.viewNeeds(o, t, col) {
 			who = append(who, dependent{view: o, text: "view " + o.Name + " depends on " + shown})
+		}
+	}
+	for _, x := range t.Triggers {
+		if slices.Contains(x.Columns, col) || x.When != "" && mentions(x.When, t.Columns[col].Name) {
+			who = append(who, dependent{table: t, trigger: x.Name, text: "trigger " + x.Name + " on table " + t.Name + " depends on " + shown})
 		}
 	}
 	for i := range t.Columns {

@@ -114,7 +114,11 @@ func (fr *frame) run(args []datum.Datum) error {
 	fl, err := seq(p.body).run(fr)
 	if err == nil && fl != doReturn && !p.endsWell {
 		fr.at = nil
-		err = pgerr.New(pgerr.FunctionExecutedNoReturn, "control reached end of function without RETURN")
+		what := "function"
+		if isTrigger(p.fn.def) {
+			what = "trigger procedure"
+		}
+		err = pgerr.New(pgerr.FunctionExecutedNoReturn, "control reached end of %s without RETURN", what)
 	}
 	if err == nil {
 		err = fr.finish()

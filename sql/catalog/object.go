@@ -40,6 +40,7 @@ type Table struct {
 	Indexes     []Index
 	Checks      []Check
 	ForeignKeys []ForeignKey
+	Triggers    []Trigger `json:",omitempty"`
 	// Query is the defining SELECT of a view, as text.
 	Query string `json:",omitempty"`
 	// System marks the ledger's own relations: nobody writes them with DML.

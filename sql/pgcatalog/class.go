@@ -162,7 +162,7 @@ func classes(env *Env, next func() *row, emit func() error) error {
 		r.oid("reltype", c.rowType)
 		if c.table != nil && !c.twin {
 			r.bool("relhasindex", len(c.table.Indexes) > 0).int("relchecks", int64(len(c.table.Checks)))
-			r.bool("relhasrules", c.kind == 'v').bool("relhastriggers", linked[c.table.OID])
+			r.bool("relhasrules", c.kind == 'v').bool("relhastriggers", linked[c.table.OID] || len(c.table.Triggers) > 0)
 		}
 		return emit()
 	})

@@ -34,6 +34,8 @@ func (env *Env) text(function string, path []string, args ...int64) (string, boo
 		return env.indexDef(oid, args, path)
 	case "pg_get_constraintdef":
 		return env.constraintDef(oid, len(args) > 1 && args[1] != 0)
+	case "pg_get_triggerdef":
+		return env.triggerDef(oid, len(args) > 1 && args[1] != 0, path)
 	case "pg_get_viewdef":
 		if t, ok := env.Catalog.TableByOID(oid); ok && t.Kind == catalog.View {
 			return " " + t.Query + ";", true

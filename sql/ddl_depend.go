@@ -59,6 +59,9 @@ func (d *definer) settleDependents(what string, who []dependent, behavior pg.Dro
 	} else {
 		d.say(pgerr.SuccessfulCompletion, "drop cascades to %d other objects", len(who))
 	}
+	notice := d.notice
+	d.notice = nil // what these take along is announced with them
+	defer func() { d.notice = notice }()
 	for i := range who {
 		if err := d.dropDependent(&who[i]); err != nil {
 			return err
@@ -251,7 +254,7 @@ func mentions(expr, column string) bool {
 // and checks over it.
 func (d *definer) withoutColumn(t *catalog.Table, col int) (*catalog.Table, error) {
 	for i := len(t.Indexes) - 1; i > 0; i-- {
-		if !t.Indexes[i].HasColumn(col) {
+		if !t.Indexes[i].HasColumn(col) && !slices.Contains(t.Indexes[i].Include, col) {
 			continue
 		}
 		if err := d.withoutIndex(t, i); err != nil {

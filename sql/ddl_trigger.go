@@ -9,6 +9,7 @@ import (
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/parse"
+	"github.com/tallystick/tallystick/sql/pgcatalog"
 	"github.com/tallystick/tallystick/sql/pgerr"
 	"github.com/tallystick/tallystick/sql/plan"
 )
@@ -104,26 +105,25 @@ func (d *definer) triggerWhen(x *catalog.Trigger, t *catalog.Table, when *pg.Nod
 		return err
 	}
 	x.When = text
-	old, fresh := rowReferences(when)
-	refuse := func(format string) error { return pgerr.New(pgerr.InvalidObjectDefinition, "%s", format) }
-	switch {
-	case !x.Row && (old || fresh):
-		return refuse("statement trigger's WHEN condition cannot reference column values")
-	case old && slices.Contains(x.Events, "INSERT"):
-		return refuse("INSERT trigger's WHEN condition cannot reference OLD values")
-	case fresh && slices.Contains(x.Events, "DELETE"):
-		return refuse("DELETE trigger's WHEN condition cannot reference NEW values")
+	for _, ref := range pgcatalog.ColumnRefs(when) {
+		row := ref.Fields[0].GetString_().GetSval()
+		if row != "old" && row != "new" {
+			continue
+		}
+		refuse := func(format string) error {
+			return pgerr.New(pgerr.InvalidObjectDefinition, "%s", format).At(parse.Position(st.Script, ref.Location))
+		}
+		switch {
+		case !x.Row:
+			return refuse("statement trigger's WHEN condition cannot reference column values")
+		case row == "old" && slices.Contains(x.Events, "INSERT"):
+			return refuse("INSERT trigger's WHEN condition cannot reference OLD values")
+		case row == "new" && slices.Contains(x.Events, "DELETE"):
+			return refuse("DELETE trigger's WHEN condition cannot reference NEW values")
+		}
 	}
 	opts := d.options(st)
 	return plan.TriggerCondition(t, text, x.Row, x.Row, opts)
-}
-
-// rowReferences tells whether an expression mentions old or new.
-func rowReferences(n *pg.Node) (old, fresh bool) {
-	for _, name := range strings.Fields(strings.NewReplacer("\"", " ", ":", " ").Replace(n.String())) {
-		old, fresh = old || name == "old", fresh || name == "new"
-	}
-	return old, fresh
 }
 
 // triggerFunction finds the function of a trigger: no arguments, returning

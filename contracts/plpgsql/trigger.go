@@ -37,8 +37,8 @@ func isTrigger(f *catalog.Func) bool { return f.Ret.Desc == datum.Trigger }
 // TG_ARGV.
 func checkTriggerSignature(f *catalog.Func) error {
 	if len(f.Args) > 0 {
-		return pgerr.New(pgerr.InvalidFunctionDefinition, "trigger functions cannot have declared arguments").
-			WithHint("The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead.")
+		return compileContext(f, 1, pgerr.New(pgerr.InvalidFunctionDefinition, "trigger functions cannot have declared arguments").
+			WithHint("The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead."))
 	}
 	return nil
 }

@@ -83,6 +83,9 @@ type Index struct {
 	Unique  bool `json:",omitempty"`
 	Primary bool `json:",omitempty"`
 	Keys    []IndexKey
+	// Include are columns that INCLUDE adds. Entries hold no copies of columns, so
+	// they matter to readers of the catalog only.
+	Include []int `json:",omitempty"`
 	// Constraint tells that a constraint of the same name owns the index.
 	Constraint bool `json:",omitempty"`
 }

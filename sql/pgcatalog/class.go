@@ -170,7 +170,7 @@ func classes(env *Env, next func() *row, emit func() error) error {
 		return err
 	}
 	return eachIndex(env, func(t *catalog.Table, idx *catalog.Index) error {
-		classRow(env, next(), idx.OID, t.Schema, idx.Name, t.Owner, 'i', len(idx.Keys)).oid("relam", btreeOID)
+		classRow(env, next(), idx.OID, t.Schema, idx.Name, t.Owner, 'i', len(idx.Keys)+len(idx.Include)).oid("relam", btreeOID)
 		return emit()
 	})
 }
@@ -280,14 +280,17 @@ func defaults(env *Env, next func() *row, emit func() error) error {
 
 func indexes(env *Env, next func() *row, emit func() error) error {
 	return eachIndex(env, func(t *catalog.Table, idx *catalog.Index) error {
-		n := len(idx.Keys)
+		n, natts := len(idx.Keys), len(idx.Keys)+len(idx.Include)
 		var keys, opts, zero []datum.Datum
 		for _, k := range idx.Keys {
 			keys = append(keys, datum.Int(int64(k.Column+1)))
 			opts = append(opts, datum.Int(indexOption(k)))
 			zero = append(zero, datum.Int(0))
 		}
-		r := next().oid("indexrelid", idx.OID).oid("indrelid", t.OID).int("indnatts", int64(n)).int("indnkeyatts", int64(n))
+		for _, c := range idx.Include {
+			keys = append(keys, datum.Int(int64(c+1)))
+		}
+		r := next().oid("indexrelid", idx.OID).oid("indrelid", t.OID).int("indnatts", int64(natts)).int("indnkeyatts", int64(n))
 		r.bool("indisunique", idx.Unique).bool("indisprimary", idx.Primary).bool("indimmediate", true)
 		r.bools(false, "indnullsnotdistinct", "indisexclusion", "indisclustered", "indcheckxmin", "indisreplident")
 		r.bools(true, "indisvalid", "indisready", "indislive")

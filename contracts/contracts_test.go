@@ -118,8 +118,10 @@ func (d *database) run(text string) string {
 	}
 	c := *e
 	// The engine names the statement of a script; PostgreSQL does not.
-	if i := strings.Index(c.Context, "SQL statement \"CREATE"); i >= 0 {
-		c.Context = strings.TrimSuffix(c.Context[:i], "\n")
+	for _, verb := range []string{"CREATE", "DROP", "ALTER"} {
+		if i := strings.Index(c.Context, "SQL statement \""+verb); i >= 0 {
+			c.Context = strings.TrimSuffix(c.Context[:i], "\n")
+		}
 	}
 	writeError(&b, &c)
 	return b.String()
@@ -127,7 +129,7 @@ func (d *database) run(text string) string {
 
 func (d *database) statement(env *exec.Env, st parse.Statement, out *strings.Builder) error {
 	if st.Node.GetSelectStmt() == nil && st.Node.GetInsertStmt() == nil && st.Node.GetUpdateStmt() == nil && st.Node.GetDeleteStmt() == nil {
-		return d.engine.Script(env, "test", st.Text, nil)
+		return d.engine.Script(env, "test", st.Text, func(e *pgerr.Error) { env.Ctx.Notice("NOTICE", e) })
 	}
 	pl, err := plan.Statement(st.Node, &plan.Options{Catalog: env.Catalog, SearchPath: []string{catalog.Blockchain}, Script: st.Script})
 	if err != nil {

@@ -37,7 +37,7 @@ func (r *Result) Rows() ([][]datum.Datum, error) { return DecodeRows(r.Columns, 
 // their type, and whatever the function raises. Calls for which [IsSystem]
 // holds go to [ExecuteSystem].
 func Execute(env *exec.Env, call *block.Call) (*Result, error) {
-	types, err := argTypes(call)
+	types, err := argTypesIn(env, call)
 	if err != nil {
 		return nil, err
 	}
@@ -48,6 +48,9 @@ func Execute(env *exec.Env, call *block.Call) (*Result, error) {
 	}
 	note(env, f.Reads())
 	args, err := decodeArgs(call, types)
+	if err == nil {
+		err = verifyDomains(env, types, args)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -148,6 +151,11 @@ func findFunc(c *catalog.Catalog, schema, name string, types []datum.Type) *cata
 			return f
 		}
 	}
+	for _, f := range c.Funcs(schema, name) {
+		if special := plan.SpecializeFor(f, types); special != nil && f.Language != catalog.SystemLanguage {
+			return special
+		}
+	}
 	return nil
 }
 
@@ -211,7 +219,7 @@ func run(env *exec.Env, f *catalog.Func, args []datum.Datum, functions *exec.Fun
 	enc := rowEncoder{columns: res.Columns}
 	var err error
 	switch {
-	case f.RetSet || len(res.Columns) > 1 || f.Kind == catalog.Procedure && len(res.Columns) > 0:
+	case f.RetSet || len(res.Columns) > 1 || rowResult(f) || f.Kind == catalog.Procedure && len(res.Columns) > 0:
 		// A procedure returns a record even for a single INOUT argument.
 		err = functions.CallSet(env, f, args, enc.row)
 	case f.Strict && anyNull(args):

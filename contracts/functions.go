@@ -36,6 +36,7 @@ const maxCached = 4096
 type cacheKey struct {
 	oid     catalog.OID
 	version int
+	shape   string
 }
 
 type entry struct {
@@ -54,7 +55,7 @@ type body interface {
 // NewFunctions makes an empty cache.
 func NewFunctions() *Functions {
 	f := &Functions{}
-	f.exec = exec.Functions{Call: f.Call, CallSet: f.CallSet}
+	f.exec = exec.Functions{Call: f.Call, CallSet: f.CallSet, Trigger: f.Trigger}
 	f.cache.Store(&map[cacheKey]*entry{})
 	return f
 }
@@ -93,6 +94,19 @@ func (f *Functions) CallSet(env *exec.Env, fn *catalog.Func, args []datum.Datum,
 	return code.CallSet(env, args, emit)
 }
 
+// Trigger runs a trigger function and returns its row, nil for null.
+func (f *Functions) Trigger(env *exec.Env, fn *catalog.Func, call *exec.TriggerCall) ([]datum.Datum, error) {
+	code, err := f.compiled(fn)
+	if err != nil {
+		return nil, err
+	}
+	pl, ok := code.(*plpgsql.Function)
+	if !ok {
+		return nil, pgerr.New(pgerr.InvalidFunctionDefinition, "SQL functions cannot return type trigger")
+	}
+	return pl.CallTrigger(env, call)
+}
+
 func anyNull(args []datum.Datum) bool {
 	for _, a := range args {
 		if a.IsNull() {
@@ -116,7 +130,7 @@ func nullRow(fn *catalog.Func) []datum.Datum {
 
 // compiled returns the compiled form of a function.
 func (f *Functions) compiled(fn *catalog.Func) (body, error) {
-	k := cacheKey{fn.OID, fn.Version}
+	k := cacheKey{fn.OID, fn.Version, fn.Shape}
 	if e := (*f.cache.Load())[k]; e != nil {
 		def := e.def.Load()
 		if def == fn {
@@ -147,7 +161,7 @@ func (f *Functions) compiled(fn *catalog.Func) (body, error) {
 // sameDefinition reports whether two descriptors compile to the same.
 func sameDefinition(a, b *catalog.Func) bool {
 	return a.Body == b.Body && a.Language == b.Language && a.Schema == b.Schema && a.Name == b.Name &&
-		a.Kind == b.Kind && a.RetOID == b.RetOID && a.RetMod == b.RetMod && a.RetSet == b.RetSet &&
+		a.Ret.Desc.OID == b.Ret.Desc.OID && (a.Ret.Desc == b.Ret.Desc || a.Shape != "") && a.Kind == b.Kind && a.RetOID == b.RetOID && a.RetMod == b.RetMod && a.RetSet == b.RetSet &&
 		a.Volatility == b.Volatility && slices.Equal(a.Args, b.Args) && slices.Equal(a.Settings, b.Settings)
 }
 
@@ -207,12 +221,16 @@ func splitPath(v string) []string {
 // the body stands there as it is.
 func ValidateFunction(fn *catalog.Func, cat *catalog.Catalog) error {
 	f := NewFunctions()
-	code, err := f.compile(fn)
+	poly := plan.IsPolymorphic(fn)
+	code, err := f.compile(validated(fn))
 	if err == nil {
 		switch c := code.(type) {
 		case *plpgsql.Function:
 			err = c.Resolve(cat)
 		case *sqlFunction:
+			if poly {
+				break // only a call tells the types
+			}
 			if errs := c.Check(cat); len(errs) > 0 {
 				err = errs[0]
 			}
@@ -221,9 +239,34 @@ func ValidateFunction(fn *catalog.Func, cat *catalog.Catalog) error {
 	return inSource(err, fn)
 }
 
+// validated is a function as it is checked before anyone calls it: PostgreSQL
+// takes int4 for what polymorphic types stand for.
+func validated(fn *catalog.Func) *catalog.Func {
+	if !plan.IsPolymorphic(fn) {
+		return fn
+	}
+	concrete := func(t datum.Type) datum.Type {
+		switch {
+		case t.Desc == datum.AnyArray || t.Desc == datum.AnyCompatibleArray:
+			return datum.T(datum.Int4.Array)
+		case plan.Polymorphic(t.Desc):
+			return datum.T(datum.Int4)
+		}
+		return t
+	}
+	next := *fn
+	next.Args = slices.Clone(fn.Args)
+	for i := range next.Args {
+		next.Args[i].Type = concrete(fn.Args[i].Type)
+	}
+	next.Ret = concrete(fn.Ret)
+	return &next
+}
+
 // CheckFunction plans every statement of a function against a catalog and
 // returns all that is wrong.
 func CheckFunction(fn *catalog.Func, cat *catalog.Catalog) []error {
+	fn = validated(fn)
 	code, err := NewFunctions().compile(fn)
 	if err != nil {
 		return []error{inSource(err, fn)}

@@ -32,12 +32,16 @@ type sqlProgram struct {
 	progs   []*exec.Program
 	casts   []*exec.ExprProgram // of the columns of the last statement; nil = none needed
 	fields  []datum.Type        // of a result that is a row
+	whole   bool                // the last statement gives the row as one column
 }
 
 // keptPlans bounds how many catalogs a function is kept planned for.
 const keptPlans = 4
 
 func compileSQL(fn *catalog.Func, opts *plan.Options) (*sqlFunction, error) {
+	if fn.Ret.Desc == datum.Trigger {
+		return nil, pgerr.New(pgerr.InvalidFunctionDefinition, "SQL functions cannot return type trigger")
+	}
 	stmts, err := parse.Statements(fn.Body)
 	if err != nil {
 		if e, ok := pgerr.From(err); ok && e.Position > 0 {
@@ -54,7 +58,7 @@ func compileSQL(fn *catalog.Func, opts *plan.Options) (*sqlFunction, error) {
 		}
 	}
 	for _, a := range fn.InArgs() {
-		if a.Type.Kind == datum.Pseudo {
+		if a.Type.Kind == datum.Pseudo && a.Type.Desc != datum.Record {
 			return nil, pgerr.NotBuilt("SQL functions with arguments of type %s are not supported", datum.FormatType(a.Type))
 		}
 		s.opts.Params = append(s.opts.Params, a.Type)
@@ -159,6 +163,10 @@ func (s *sqlFunction) result(p *sqlProgram) error {
 		return mismatch.WithDetail("Function's final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING.")
 	}
 	have := p.progs[len(p.progs)-1].Plan().Columns
+	if ret := s.def.Ret; s.outs() == 0 && ret.Kind == datum.Composite && len(have) == 1 && have[0].Type.Same(ret) {
+		p.fields, p.whole = want, true
+		return nil
+	}
 	if len(have) != len(want) {
 		switch {
 		case len(want) == 1 && s.outs() == 0:
@@ -175,7 +183,7 @@ func (s *sqlFunction) result(p *sqlProgram) error {
 		if from.Same(to) && (to.Mod < 0 || to.Mod == from.Mod) {
 			continue
 		}
-		ep, err := plan.ExpressionText("$1", to, &plan.Options{Params: []datum.Type{from}, Format: s.opts.Format})
+		ep, err := plan.ExpressionText("$1", to, &plan.Options{Params: []datum.Type{from}, Format: s.opts.Format, Catalog: p.catalog, SearchPath: s.opts.SearchPath})
 		if err != nil {
 			if len(want) == 1 {
 				return mismatch.WithDetail("Final statement returns %s instead of %s.", datum.FormatType(from), datum.FormatType(to))
@@ -259,6 +267,8 @@ func (s *sqlFunction) Call(env *exec.Env, args []datum.Datum) (datum.Datum, erro
 	}
 	types := p.fields
 	switch {
+	case p.whole && n > 0:
+		return row[0], nil
 	case s.noResult(), n == 0:
 		return datum.Null, nil
 	case types == nil:
@@ -323,8 +333,19 @@ func (s *sqlFunction) first(env *exec.Env, prog *exec.Program, args []datum.Datu
 }
 
 func (p *sqlProgram) convert(env *exec.Env, row []datum.Datum) ([]datum.Datum, error) {
+	if p.whole {
+		out := make([]datum.Datum, len(p.fields))
+		for i := range out {
+			out[i] = datum.Null
+		}
+		if !row[0].IsNull() {
+			_, vals := datum.RecordFields(row[0])
+			copy(out, vals)
+		}
+		return out, nil
+	}
 	for i, x := range p.casts {
-		if x == nil || row[i].IsNull() {
+		if x == nil || row[i].IsNull() && p.fields[i].Kind != datum.Domain {
 			continue
 		}
 		d, err := x.Eval(env, row[i:i+1])

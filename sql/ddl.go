@@ -81,7 +81,8 @@ func isDDL(n *pg.Node) bool {
 	switch n.Node.(type) {
 	case *pg.Node_CreateStmt, *pg.Node_IndexStmt, *pg.Node_CreateFunctionStmt, *pg.Node_DropStmt, *pg.Node_ViewStmt,
 		*pg.Node_AlterTableStmt, *pg.Node_RenameStmt, *pg.Node_CreateEnumStmt, *pg.Node_AlterEnumStmt,
-		*pg.Node_CompositeTypeStmt, *pg.Node_CreateDomainStmt, *pg.Node_AlterDomainStmt:
+		*pg.Node_CompositeTypeStmt, *pg.Node_CreateDomainStmt, *pg.Node_AlterDomainStmt, *pg.Node_CreateTrigStmt,
+		*pg.Node_CreateSchemaStmt, *pg.Node_CommentStmt, *pg.Node_CreateTableAsStmt:
 		return true
 	}
 	return false
@@ -103,6 +104,15 @@ func (d *definer) execute(st parse.Statement) error {
 		return d.alterTable(n.AlterTableStmt, st)
 	case *pg.Node_RenameStmt:
 		return d.rename(n.RenameStmt)
+	case *pg.Node_CreateSchemaStmt:
+		return d.createSchema(n.CreateSchemaStmt, st)
+	case *pg.Node_CommentStmt:
+		return d.comment(n.CommentStmt)
+	case *pg.Node_CreateTableAsStmt:
+		return pgerr.NotBuilt("CREATE TABLE AS is not supported: its result has no primary key").
+			WithHint("Create the table with a primary key, then fill it by a contract: INSERT INTO ... SELECT.")
+	case *pg.Node_CreateTrigStmt:
+		return d.createTrigger(n.CreateTrigStmt, st)
 	case *pg.Node_CreateEnumStmt:
 		return d.createEnum(n.CreateEnumStmt)
 	case *pg.Node_AlterEnumStmt:
@@ -153,6 +163,8 @@ func commandName(n *pg.Node) string {
 		return "REVOKE"
 	case *pg.Node_CreateEnumStmt, *pg.Node_CompositeTypeStmt:
 		return "CREATE TYPE"
+	case *pg.Node_CreateTrigStmt:
+		return "CREATE TRIGGER"
 	case *pg.Node_AlterEnumStmt:
 		return "ALTER TYPE"
 	case *pg.Node_DoStmt:

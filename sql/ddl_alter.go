@@ -55,6 +55,16 @@ func (d *definer) alter(t *catalog.Table, c *pg.AlterTableCmd, st parse.Statemen
 		return d.dropNotNull(t, c.Name, st)
 	case pg.AlterTableType_AT_AddConstraint:
 		return d.addConstraint(t, c.Def.GetConstraint(), st)
+	case pg.AlterTableType_AT_EnableTrig, pg.AlterTableType_AT_EnableAlwaysTrig:
+		return d.enableTrigger(t, c.Name, false)
+	case pg.AlterTableType_AT_DisableTrig:
+		return d.enableTrigger(t, c.Name, true)
+	case pg.AlterTableType_AT_EnableTrigAll, pg.AlterTableType_AT_EnableTrigUser:
+		return d.enableTrigger(t, "", false)
+	case pg.AlterTableType_AT_DisableTrigAll, pg.AlterTableType_AT_DisableTrigUser:
+		return d.enableTrigger(t, "", true)
+	case pg.AlterTableType_AT_AlterColumnType:
+		return d.alterType(t, c, st)
 	case pg.AlterTableType_AT_DropConstraint:
 		return d.dropConstraint(t, c)
 	}
@@ -68,6 +78,7 @@ func copyTable(t *catalog.Table) *catalog.Table {
 	next.Indexes = slices.Clone(t.Indexes)
 	next.Checks = slices.Clone(t.Checks)
 	next.ForeignKeys = slices.Clone(t.ForeignKeys)
+	next.Triggers = slices.Clone(t.Triggers)
 	return &next
 }
 
@@ -85,23 +96,33 @@ func (d *definer) addColumn(t *catalog.Table, c *pg.AlterTableCmd, st parse.Stat
 		return err
 	}
 	col := &def.table.Columns[len(def.table.Columns)-1]
-	if col.Generated != "" {
-		return pgerr.NotBuilt("adding a generated column to an existing table is not supported")
+	for _, k := range def.keys {
+		if k.Primary {
+			return pgerr.New(pgerr.InvalidTableDefinition, "multiple primary keys for table \"%s\" are not allowed", t.Name)
+		}
 	}
-	if err := d.missingValue(def.table, col, st); err != nil {
-		return err
+	if col.Generated == "" {
+		if err := d.missingValue(def.table, col, st); err != nil {
+			return err
+		}
 	}
-	if len(def.keys) > 0 || len(def.fks) > 0 {
-		return pgerr.NotBuilt("adding a column with a key or foreign key is not supported").
-			WithHint("Add the column first, then the constraint.")
+	for _, fk := range def.fks {
+		if err := def.addForeignKey(fk); err != nil {
+			return err
+		}
 	}
 	if err := d.editor.PutTable(def.table); err != nil {
 		return err
 	}
-	if err := d.checkTable(def.table, st); err != nil {
-		return err
+	if col.Generated != "" {
+		if err := d.checkTable(def.table, st); err != nil {
+			return err
+		}
+		if err := d.fillGenerated(t, def.table, st); err != nil {
+			return err
+		}
 	}
-	return d.verifyRows(def.table, def.table.Checks[len(t.Checks):], st)
+	return d.established(t, def, st)
 }
 
 // missingValue computes what rows that exist already have in a new column.
@@ -155,6 +176,7 @@ func (d *definer) dropColumn(t *catalog.Table, c *pg.AlterTableCmd) error {
 	if err := d.settleDependents("column "+c.Name+" of table "+t.Name, d.columnDependents(t, i), c.Behavior); err != nil {
 		return err
 	}
+	t, _ = d.catalog().TableByOID(t.OID) // without what CASCADE has dropped
 	t, err := d.withoutColumn(t, i)
 	if err != nil {
 		return err
@@ -256,18 +278,15 @@ func (d *definer) addConstraint(t *catalog.Table, c *pg.Constraint, st parse.Sta
 			return err
 		}
 	}
-	if len(def.table.ForeignKeys) > len(t.ForeignKeys) {
-		empty, err := d.isEmpty(t)
-		if err != nil {
-			return err
-		}
-		if !empty {
-			return pgerr.NotBuilt("adding a foreign key to a table that has rows is not supported")
-		}
-	}
 	if err := d.editor.PutTable(def.table); err != nil {
 		return err
 	}
+	return d.established(t, def, st)
+}
+
+// established builds the keys of a table that got new constraints, and verifies
+// all of them; t is the table as it was.
+func (d *definer) established(t *catalog.Table, def *tableDef, st parse.Statement) error {
 	for _, idx := range def.keys {
 		current, _ := d.catalog().Table(t.Schema, t.Name)
 		next := copyTable(current)
@@ -283,6 +302,9 @@ func (d *definer) addConstraint(t *catalog.Table, c *pg.Constraint, st parse.Sta
 		return err
 	}
 	if err := d.touchReferenced(def.table); err != nil {
+		return err
+	}
+	if err := d.verifyForeignKeys(def.table, def.table.ForeignKeys[len(t.ForeignKeys):]); err != nil {
 		return err
 	}
 	return d.verifyRows(def.table, def.table.Checks[len(t.Checks):], st)
@@ -354,6 +376,17 @@ func (d *definer) dropConstraint(t *catalog.Table, c *pg.AlterTableCmd) error {
 // texts (contracts, views, checks) are not rewritten, so a column that a check,
 // a generated column or a view mentions keeps its name.
 func (d *definer) rename(n *pg.RenameStmt) error {
+	if n.RenameType == pg.ObjectType_OBJECT_TRIGGER {
+		return d.renameTrigger(n)
+	}
+	switch n.RenameType {
+	case pg.ObjectType_OBJECT_TABLE, pg.ObjectType_OBJECT_VIEW:
+		return d.renameTable(n)
+	case pg.ObjectType_OBJECT_TABCONSTRAINT:
+		return d.renameConstraint(n)
+	case pg.ObjectType_OBJECT_INDEX:
+		return d.renameIndex(n)
+	}
 	if n.RenameType != pg.ObjectType_OBJECT_COLUMN {
 		return pgerr.NotBuilt("renaming a %s is not supported", objectName(n.RenameType))
 	}

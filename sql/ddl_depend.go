@@ -29,6 +29,7 @@ type dependent struct {
 	table      *catalog.Table
 	column     string
 	constraint string
+	trigger    string
 	text       string
 }
 
@@ -58,6 +59,9 @@ func (d *definer) settleDependents(what string, who []dependent, behavior pg.Dro
 	} else {
 		d.say(pgerr.SuccessfulCompletion, "drop cascades to %d other objects", len(who))
 	}
+	notice := d.notice
+	d.notice = nil // what these take along is announced with them
+	defer func() { d.notice = notice }()
 	for i := range who {
 		if err := d.dropDependent(&who[i]); err != nil {
 			return err
@@ -91,6 +95,11 @@ func (d *definer) dropDependent(w *dependent) error {
 		t, ok := d.catalog().TableByOID(w.table.OID)
 		if !ok {
 			return nil
+		}
+		if w.trigger != "" {
+			next := copyTable(t)
+			next.Triggers = slices.DeleteFunc(next.Triggers, func(x catalog.Trigger) bool { return x.Name == w.trigger })
+			return d.editor.PutTable(next)
 		}
 		c := &pg.AlterTableCmd{Name: w.column, MissingOk: true, Behavior: pg.DropBehavior_DROP_CASCADE}
 		if w.constraint != "" {
@@ -153,6 +162,9 @@ func (d *definer) removeTable(t *catalog.Table, behavior pg.DropBehavior) error 
 
 // removeFunc drops a function and, with CASCADE, what depends on it.
 func (d *definer) removeFunc(f *catalog.Func, behavior pg.DropBehavior) error {
+	if err := d.settleDependents(kindName(f)+" "+f.Name+"("+f.Signature()+")", d.funcDependents(f), behavior); err != nil {
+		return err
+	}
 	return d.editor.DropFunc(f)
 }
 
@@ -202,6 +214,11 @@ func (d *definer) columnDependents(t *catalog.Table, col int) []dependent {
 			who = append(who, dependent{view: o, text: "view " + o.Name + " depends on " + shown})
 		}
 	}
+	for _, x := range t.Triggers {
+		if slices.Contains(x.Columns, col) || x.When != "" && mentions(x.When, t.Columns[col].Name) {
+			who = append(who, dependent{table: t, trigger: x.Name, text: "trigger " + x.Name + " on table " + t.Name + " depends on " + shown})
+		}
+	}
 	for i := range t.Columns {
 		if c := &t.Columns[i]; i != col && !c.Dropped && c.Generated != "" && mentions(c.Generated, t.Columns[col].Name) {
 			who = append(who, dependent{table: t, column: c.Name, text: "column " + c.Name + " of table " + t.Name + " depends on " + shown})
@@ -237,7 +254,7 @@ func mentions(expr, column string) bool {
 // and checks over it.
 func (d *definer) withoutColumn(t *catalog.Table, col int) (*catalog.Table, error) {
 	for i := len(t.Indexes) - 1; i > 0; i-- {
-		if !t.Indexes[i].HasColumn(col) {
+		if !t.Indexes[i].HasColumn(col) && !slices.Contains(t.Indexes[i].Include, col) {
 			continue
 		}
 		if err := d.withoutIndex(t, i); err != nil {

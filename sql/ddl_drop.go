@@ -22,6 +22,10 @@ func (d *definer) drop(n *pg.DropStmt) error {
 			err = d.dropIndex(n, o)
 		case pg.ObjectType_OBJECT_FUNCTION, pg.ObjectType_OBJECT_PROCEDURE, pg.ObjectType_OBJECT_ROUTINE:
 			err = d.dropFunction(n, o)
+		case pg.ObjectType_OBJECT_SCHEMA:
+			err = d.dropSchema(n, o)
+		case pg.ObjectType_OBJECT_TRIGGER:
+			err = d.dropTrigger(n, o)
 		case pg.ObjectType_OBJECT_TYPE, pg.ObjectType_OBJECT_DOMAIN:
 			err = d.dropType(n, o)
 		default:

@@ -112,6 +112,9 @@ func (d *definer) function(n *pg.CreateFunctionStmt, st parse.Statement) (*catal
 	if err := d.returnType(f, n, st); err != nil {
 		return nil, err
 	}
+	if err := polymorphicResult(f); err != nil {
+		return nil, err
+	}
 	if n.SqlBody != nil {
 		return nil, pgerr.NotBuilt("a function body in SQL standard style is not supported").WithHint("Write the body as a string: AS $$ ... $$.")
 	}
@@ -147,7 +150,7 @@ func (d *definer) parameter(f *catalog.Func, p *pg.FunctionParameter, st parse.S
 	if p.ArgType.Setof {
 		return pgerr.New(pgerr.InvalidFunctionDefinition, "functions cannot accept set arguments")
 	}
-	t, err := d.resolveType(p.ArgType, st)
+	t, err := d.signatureType(p.ArgType, st, "type %s does not exist")
 	if err != nil {
 		return err
 	}
@@ -172,6 +175,20 @@ func (d *definer) parameter(f *catalog.Func, p *pg.FunctionParameter, st parse.S
 	return nil
 }
 
+// signatureType finds a type of a function's signature; PostgreSQL reports a
+// missing one in words of its own, and without a position.
+func (d *definer) signatureType(tn *pg.TypeName, st parse.Statement, missing string) (datum.Type, error) {
+	t, err := d.resolveType(tn, st)
+	if err != nil && pgerr.CodeOf(err) == pgerr.UndefinedObject {
+		parts, lerr := stringList(tn.Names)
+		if lerr != nil {
+			return t, lerr
+		}
+		return t, pgerr.New(pgerr.UndefinedObject, missing, strings.Join(parts, "."))
+	}
+	return t, err
+}
+
 func positioned(err error, st parse.Statement, loc int32) error {
 	if e, ok := pgerr.From(err); ok {
 		return e.At(parse.Position(st.Script, loc))
@@ -193,7 +210,7 @@ func (d *definer) returnType(f *catalog.Func, n *pg.CreateFunctionStmt, st parse
 		tn := n.ReturnType
 		f.RetSet = tn.Setof
 		plain := &pg.TypeName{Names: tn.Names, Typmods: tn.Typmods, ArrayBounds: tn.ArrayBounds, Location: tn.Location, PctType: tn.PctType}
-		t, err := d.resolveType(plain, st)
+		t, err := d.signatureType(plain, st, "type \"%s\" does not exist")
 		if err != nil {
 			return err
 		}
@@ -238,6 +255,39 @@ func functionOption(f *catalog.Func, o *pg.DefElem) error {
 		return pgerr.NotBuilt("window functions cannot be defined")
 	default:
 		return pgerr.NotBuilt("function option %s is not supported", o.Defname)
+	}
+	return nil
+}
+
+// polymorphicResult demands an argument that tells what a polymorphic result
+// stands for.
+func polymorphicResult(f *catalog.Func) error {
+	compatible := func(d *datum.Desc) bool {
+		return d == datum.AnyCompatible || d == datum.AnyCompatibleArray || d == datum.AnyCompatibleNonArray
+	}
+	check := func(d *datum.Desc) error {
+		if !plan.Polymorphic(d) {
+			return nil
+		}
+		for _, a := range f.InArgs() {
+			if plan.Polymorphic(a.Type.Desc) && compatible(a.Type.Desc) == compatible(d) {
+				return nil
+			}
+		}
+		family := "anyelement, anyarray, anynonarray, anyenum, anyrange, or anymultirange"
+		if compatible(d) {
+			family = "anycompatible, anycompatiblearray, anycompatiblenonarray, anycompatiblerange, or anycompatiblemultirange"
+		}
+		return pgerr.New(pgerr.InvalidFunctionDefinition, "cannot determine result data type").
+			WithDetail("A result of type %s requires at least one input of type %s.", d.Name, family)
+	}
+	if err := check(f.Ret.Desc); err != nil {
+		return err
+	}
+	for _, a := range f.OutArgs() {
+		if err := check(a.Type.Desc); err != nil {
+			return err
+		}
 	}
 	return nil
 }

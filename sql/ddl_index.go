@@ -28,8 +28,6 @@ func (d *definer) createIndex(n *pg.IndexStmt) error {
 		return pgerr.NotBuilt("index access method \"%s\" is not supported", n.AccessMethod)
 	case n.WhereClause != nil:
 		return pgerr.NotBuilt("partial indexes are not supported")
-	case len(n.IndexIncludingParams) > 0:
-		return pgerr.NotBuilt("INCLUDE is not supported")
 	case n.NullsNotDistinct:
 		return pgerr.NotBuilt("NULLS NOT DISTINCT is not supported")
 	}
@@ -41,6 +39,17 @@ func (d *definer) createIndex(n *pg.IndexStmt) error {
 			return err
 		}
 		idx.Keys, parts = append(idx.Keys, key), append(parts, name)
+	}
+	for _, p := range n.IndexIncludingParams {
+		el := p.GetIndexElem()
+		if el.Name == "" {
+			return pgerr.New(pgerr.FeatureNotSupported, "expressions are not supported in included columns")
+		}
+		i := t.Column(el.Name)
+		if i < 0 {
+			return pgerr.New(pgerr.UndefinedColumn, "column \"%s\" does not exist", el.Name)
+		}
+		idx.Include, parts = append(idx.Include, i), append(parts, el.Name)
 	}
 	if idx.Name == "" {
 		idx.Name = d.freeName(t.Schema, append(parts, "idx"))

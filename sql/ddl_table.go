@@ -89,7 +89,7 @@ func (def *tableDef) element(n *pg.Node) error {
 	case *pg.Node_Constraint:
 		return def.constraint(n.Constraint, nil)
 	case *pg.Node_TableLikeClause:
-		return pgerr.NotBuilt("CREATE TABLE ... LIKE is not supported")
+		return def.like(n.TableLikeClause)
 	}
 	return pgerr.NotBuilt("this part of CREATE TABLE is not supported")
 }

@@ -423,7 +423,7 @@ func uses(t *datum.Desc, oid catalog.OID) bool {
 // typeDependents names everything that mentions a type directly.
 func (d *definer) typeDependents(desc *datum.Desc) []dependent {
 	var who []dependent
-	shown := typeWord(d.catalog(), desc)
+	shown := "type " + desc.Name
 	is := func(t datum.Type) bool {
 		return t.Desc != nil && (t.OID == desc.OID || t.IsArray() && t.Elem.OID == desc.OID)
 	}
@@ -462,14 +462,6 @@ func (d *definer) typeDependents(desc *datum.Desc) []dependent {
 		}
 	}
 	return who
-}
-
-// typeWord is a type as the messages about dependencies name it.
-func typeWord(c *catalog.Catalog, desc *datum.Desc) string {
-	if t, ok := c.RowTable(desc.OID); ok && t.Kind == catalog.OrdinaryTable {
-		return "table " + t.Name
-	}
-	return "type " + desc.Name
 }
 
 func (d *definer) dropType(n *pg.DropStmt, o *pg.Node) error {

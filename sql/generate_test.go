@@ -386,7 +386,6 @@ func (g *generator) scalarQuery(k kind, s *genScope, d int) string {
 	case kBool:
 		agg = pickOne(g, "bool_and", "bool_or") + "(" + g.expr(kBool, in, d) + ")"
 	case kJSON, kArray:
-		agg = "(array_agg(" + g.expr(k, in, d) + "))[1:0]::text"
 		if k == kArray {
 			x := g.expr(kInt, in, d)
 			agg = "array_agg(" + x + " order by " + x + ")"

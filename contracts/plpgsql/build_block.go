@@ -160,6 +160,9 @@ func (b *builder) returnStatement(s *returnStmt) runFunc {
 		return func(*frame) (flow, error) { return doReturn, nil }
 	}
 	ret := b.p.fn.def.Ret
+	if isTrigger(b.p.fn.def) {
+		return b.returnTrigger(s)
+	}
 	v := b.site(s.value, datum.Type{})
 	if isRow(ret) {
 		return func(fr *frame) (flow, error) {
@@ -203,7 +206,7 @@ func (b *builder) returnStatement(s *returnStmt) runFunc {
 func (fr *frame) finish() error {
 	p, def := fr.p, fr.p.fn.def
 	switch {
-	case def.RetSet:
+	case def.RetSet, isTrigger(def):
 	case p.outRow != nil:
 		fr.ret, fr.retRow = datum.MakeRecord(p.outRow.types, fr.outValues()), p.outRow
 	case len(p.outs) == 1:

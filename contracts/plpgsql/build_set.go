@@ -12,7 +12,7 @@ func (p *program) resultTypes() []datum.Type {
 	if len(p.outs) > 0 {
 		types := make([]datum.Type, len(p.outs))
 		for i, o := range p.outs {
-			types[i] = o.typ
+			types[i] = o.valueType()
 		}
 		return types
 	}

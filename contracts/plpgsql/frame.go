@@ -105,8 +105,8 @@ func (fr *frame) run(args []datum.Datum) error {
 			WithHint("Function calls nest more than %d levels.", deepest)
 	}
 	p := fr.p
-	for i, id := range p.inputs {
-		fr.vars[id] = args[i]
+	for i := range p.inputs {
+		fr.pass(&p.inputs[i], args[i])
 	}
 	if p.reads != nil && fr.env.Txn != nil {
 		fr.env.Txn.NoteShared(p.reads)
@@ -114,7 +114,11 @@ func (fr *frame) run(args []datum.Datum) error {
 	fl, err := seq(p.body).run(fr)
 	if err == nil && fl != doReturn && !p.endsWell {
 		fr.at = nil
-		err = pgerr.New(pgerr.FunctionExecutedNoReturn, "control reached end of function without RETURN")
+		what := "function"
+		if isTrigger(p.fn.def) {
+			what = "trigger procedure"
+		}
+		err = pgerr.New(pgerr.FunctionExecutedNoReturn, "control reached end of %s without RETURN", what)
 	}
 	if err == nil {
 		err = fr.finish()
@@ -123,6 +127,33 @@ func (fr *frame) run(args []datum.Datum) error {
 		err = withContext(err, fr.context())
 	}
 	return err
+}
+
+// pass gives an argument to the function.
+func (fr *frame) pass(in *input, d datum.Datum) {
+	fr.vars[in.at] = d
+	if in.info.rec < 0 {
+		return
+	}
+	r := &fr.recs[in.info.rec]
+	switch {
+	case in.info.row == nil && d.IsNull():
+		r.typ, r.null = nil, true
+	case in.info.row == nil:
+		row, vals := rowTypeOfValue(d)
+		r.set(row, vals)
+	case d.IsNull():
+		r.null = true
+	default:
+		_, vals := datum.RecordFields(d)
+		r.null = false
+		for i := range r.vals {
+			r.vals[i] = datum.Null
+			if i < len(vals) {
+				r.vals[i] = vals[i]
+			}
+		}
+	}
 }
 
 // spend takes a step from the budget and looks for interruption now and then.

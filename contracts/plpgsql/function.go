@@ -20,7 +20,9 @@ type Function struct {
 	body  *block
 	vars  []*variable
 	found *variable
-	opts  plan.Options // what all statements are planned with, but the catalog
+	// trigger are the variables that a trigger function is given: triggerVars.
+	trigger []*variable
+	opts    plan.Options // what all statements are planned with, but the catalog
 
 	mu       sync.Mutex
 	programs atomic.Pointer[[]*program] // newest catalog last
@@ -47,11 +49,12 @@ func Compile(f *catalog.Func, opts Options) (*Function, error) {
 	if err := checkSignature(f); err != nil {
 		return nil, err
 	}
-	body, vars, found, err := parseBody(f)
+	ps := &parser{src: f.Body, def: f}
+	body, err := ps.parse()
 	if err != nil {
 		return nil, err
 	}
-	fn := &Function{def: f, name: signature(f), body: body, vars: vars, found: found}
+	fn := &Function{def: f, name: signature(f), body: body, vars: ps.vars, found: ps.found, trigger: ps.trigger}
 	fn.opts = plan.Options{
 		SearchPath: opts.SearchPath,
 		Contract:   opts.Contract,
@@ -68,8 +71,10 @@ func Compile(f *catalog.Func, opts Options) (*Function, error) {
 func checkSignature(f *catalog.Func) error {
 	if d := f.Ret.Desc; d != nil {
 		switch {
-		case d == datum.Trigger || d == datum.EventTrigger:
-			return pgerr.NotBuilt("triggers are not supported")
+		case d == datum.EventTrigger:
+			return pgerr.NotBuilt("event triggers are not supported")
+		case d == datum.Trigger:
+			return checkTriggerSignature(f)
 		case polymorphic(d):
 			return pgerr.NotBuilt("polymorphic functions are not supported")
 		case d.Kind == datum.Pseudo && d != datum.Void && d != datum.Record:
@@ -81,6 +86,7 @@ func checkSignature(f *catalog.Func) error {
 		switch d := a.Type.Desc; {
 		case polymorphic(d):
 			return pgerr.NotBuilt("polymorphic functions are not supported")
+		case d == datum.Record && a.Mode != catalog.Out && a.Mode != catalog.TableArg:
 		case d.Kind == datum.Pseudo:
 			return pgerr.New(pgerr.FeatureNotSupported, "PL/pgSQL functions cannot accept type %s", datum.FormatType(a.Type))
 		}
@@ -150,6 +156,9 @@ func (f *Function) makeProgram(cat *catalog.Catalog) (*program, error) {
 // Call runs a function that returns one value: the result, a record for
 // several OUT arguments or a row, null for void. Args are the input arguments.
 func (f *Function) Call(env *exec.Env, args []datum.Datum) (datum.Datum, error) {
+	if isTrigger(f.def) {
+		return datum.Null, f.onlyTrigger()
+	}
 	p, err := f.program(env.Catalog)
 	if err != nil {
 		(&looked{p.reads}).failed(env)
@@ -168,6 +177,9 @@ func (f *Function) Call(env *exec.Env, args []datum.Datum) (datum.Datum, error) 
 // CallSet runs any function and hands out its rows, one datum per result
 // column. emit's slice is only valid during the call.
 func (f *Function) CallSet(env *exec.Env, args []datum.Datum, emit func(row []datum.Datum) error) error {
+	if isTrigger(f.def) {
+		return f.onlyTrigger()
+	}
 	p, err := f.program(env.Catalog)
 	if err != nil {
 		(&looked{p.reads}).failed(env)

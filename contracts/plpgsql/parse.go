@@ -31,14 +31,15 @@ type parser struct {
 	vars  []*variable
 	depth int
 	found *variable
+	// trigger are the variables of triggerVars, for a trigger function.
+	trigger []*variable
 }
 
 type syntaxPanic struct{ err error }
 
-// parseBody parses the body of f: its outermost block and all its variables,
-// the arguments first ($n is variable n-1).
-func parseBody(f *catalog.Func) (body *block, vars []*variable, found *variable, err error) {
-	p := &parser{src: f.Body, def: f}
+// parse parses the body of the function: its outermost block. All its variables
+// are then in p.vars, the arguments first ($n is variable n-1).
+func (p *parser) parse() (body *block, err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -50,8 +51,7 @@ func parseBody(f *catalog.Func) (body *block, vars []*variable, found *variable,
 	}()
 	p.start()
 	p.arguments()
-	body = p.function()
-	return body, p.vars, p.found, nil
+	return p.function(), nil
 }
 
 func (p *parser) start() {
@@ -96,6 +96,7 @@ func (p *parser) arguments() {
 	}
 	p.found = p.declare("found", typeRef{kind: namedType, text: "boolean"})
 	p.found.lineNo = 0
+	p.triggerVariables()
 }
 
 func dollar(n int) string {

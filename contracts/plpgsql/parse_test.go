@@ -129,3 +129,10 @@ func report(t *testing.T, err error) {
 		t.Errorf("not a report: %v", err)
 	}
 }
+
+// parseBody parses the body of f and gives all its variables.
+func parseBody(f *catalog.Func) (body *block, vars []*variable, found *variable, err error) {
+	p := &parser{src: f.Body, def: f}
+	body, err = p.parse()
+	return body, p.vars, p.found, err
+}

@@ -23,7 +23,7 @@ type program struct {
 	records  int
 	width    int           // of the static part of frame.vars
 	initial  []datum.Datum // what frame.vars starts with
-	inputs   []int         // where the input arguments go
+	inputs   []input       // where the input arguments go
 	outs     []*varInfo    // the OUT arguments
 	outRow   *rowType      // their row, if the function returns several
 	retRow   *rowType      // the row type of the result, if it is known
@@ -34,6 +34,8 @@ type program struct {
 
 	frames sync.Pool
 	casts  sync.Map // castKey -> *exec.ExprProgram
+	// domains are the casts that are applied to nulls too: a domain may be NOT NULL.
+	domains sync.Map // *exec.ExprProgram -> bool
 }
 
 // varInfo is a variable with its type and place.
@@ -48,10 +50,10 @@ type varInfo struct {
 // build makes the program for a catalog: types, then statements. On an error it
 // returns what there is of it, for its reads.
 func (f *Function) build(cat *catalog.Catalog) (*program, error) {
-	p := &program{fn: f, opts: f.opts}
+	p := &program{fn: f, opts: f.opts, width: len(f.def.Args)}
 	p.opts.Catalog = cat
-	for _, v := range f.vars {
-		info, err := p.variable(v)
+	for i, v := range f.vars {
+		info, err := p.variable(v, i)
 		if err != nil {
 			return p, f.typeError(v, err)
 		}
@@ -89,9 +91,9 @@ func (p *program) arguments() {
 	for i := range def.Args {
 		switch def.Args[i].Mode {
 		case catalog.In, catalog.Variadic:
-			p.inputs = append(p.inputs, p.vars[i].at)
+			p.inputs = append(p.inputs, input{i, p.vars[i]})
 		case catalog.InOut:
-			p.inputs = append(p.inputs, p.vars[i].at)
+			p.inputs = append(p.inputs, input{i, p.vars[i]})
 			p.outs = append(p.outs, p.vars[i])
 		default:
 			p.outs = append(p.outs, p.vars[i])
@@ -107,11 +109,23 @@ func (p *program) arguments() {
 	p.endsWell = def.RetSet || len(p.outs) > 0 || def.Ret.Desc == datum.Void || def.Kind == catalog.Procedure
 }
 
-// variable resolves the type of a variable and gives it a place.
-func (p *program) variable(v *variable) (*varInfo, error) {
+// input is where an argument of a call goes. The first places of frame.vars are
+// those of the arguments, by number, so that $n is one of them; a row is spread
+// over the fields of its record as well.
+type input struct {
+	at   int
+	info *varInfo
+}
+
+// variable resolves the type of a variable, the i-th of the function, and gives
+// it a place.
+func (p *program) variable(v *variable, i int) (*varInfo, error) {
 	info := &varInfo{v: v, rec: -1}
 	if err := p.resolve(&v.typ, info); err != nil {
 		return nil, err
+	}
+	if info.row == nil && info.typ.Desc != nil && isRow(info.typ) {
+		info.row, info.typ = rowTypeOfDesc(info.typ.Desc), datum.Type{}
 	}
 	switch {
 	case info.row != nil:
@@ -123,6 +137,8 @@ func (p *program) variable(v *variable) (*varInfo, error) {
 		info.rec = p.records
 		p.fixed = append(p.fixed, nil)
 		p.records++
+	case i < len(p.fn.def.Args):
+		info.at = i
 	default:
 		info.at = p.width
 		p.width++
@@ -161,7 +177,8 @@ func (p *program) resolveNamed(t *typeRef, info *varInfo) error {
 	if cast == nil {
 		return pgerr.New(pgerr.SyntaxError, "invalid type name \"%s\"", t.text)
 	}
-	typ, err := plan.ResolveType(cast.TypeName)
+	typ, reads, err := plan.FindType(cast.TypeName, p.opts.Catalog, p.opts.SearchPath)
+	p.reads = append(p.reads, reads...)
 	if err == nil {
 		if typ.Kind == datum.Pseudo && typ.Desc != datum.Record {
 			return pgerr.New(pgerr.FeatureNotSupported, "variable \"%s\" has pseudo-type %s", info.v.name, datum.FormatType(typ))
@@ -231,7 +248,16 @@ func (p *program) table(parts []string) (*catalog.Table, error) {
 	return nil, pgerr.New(pgerr.UndefinedTable, "relation \"%s\" does not exist", strings.Join(parts, "."))
 }
 
+// castsNull tells that a cast is to a domain.
+func (p *program) castsNull(x *exec.ExprProgram) bool {
+	_, ok := p.domains.Load(x)
+	return ok
+}
+
 func rowOfTable(t *catalog.Table) *rowType {
+	if t.Row != nil {
+		return rowTypeOfDesc(t.Row)
+	}
 	var names []string
 	var types []datum.Type
 	for i := range t.Columns {
@@ -258,7 +284,8 @@ func (p *program) cast(from, to datum.Type) (*exec.ExprProgram, error) {
 	if x, ok := p.casts.Load(k); ok {
 		return x.(*exec.ExprProgram), nil
 	}
-	opts := plan.Options{Params: []datum.Type{from}, Format: p.opts.Format, Contract: p.opts.Contract}
+	opts := plan.Options{Params: []datum.Type{from}, Format: p.opts.Format, Contract: p.opts.Contract,
+		Catalog: p.opts.Catalog, SearchPath: p.opts.SearchPath}
 	ep, err := plan.ExpressionText("$1", to, &opts)
 	if err != nil && noCast(err) {
 		ep, err = plan.ExpressionText("$1::text::"+datum.FormatType(to), to, &opts)
@@ -269,6 +296,9 @@ func (p *program) cast(from, to datum.Type) (*exec.ExprProgram, error) {
 	x, err := exec.CompileExpr(ep.Expr, ep.Slots, ep.Subqueries, ep.CTEs)
 	if err != nil {
 		return nil, err
+	}
+	if to.Kind == datum.Domain {
+		p.domains.Store(x, true)
 	}
 	p.casts.Store(k, x)
 	return x, nil
@@ -282,7 +312,7 @@ func noCast(err error) bool {
 
 // convert applies a cast.
 func (fr *frame) convert(x *exec.ExprProgram, d datum.Datum) (datum.Datum, error) {
-	if x == nil || d.IsNull() {
+	if x == nil || d.IsNull() && !fr.p.castsNull(x) {
 		return d, nil
 	}
 	fr.one[0] = d

@@ -130,3 +130,14 @@ func (r *record) set(t *rowType, vals []datum.Datum) {
 		r.vals[i] = datum.Null
 	}
 }
+
+// valueType is the type of the variable as a whole.
+func (v *varInfo) valueType() datum.Type {
+	switch {
+	case v.row != nil:
+		return datum.T(v.row.desc)
+	case v.rec >= 0:
+		return datum.T(datum.Record)
+	}
+	return v.typ
+}

@@ -323,6 +323,8 @@ func (pl *planned) setExpr(ep *plan.ExprPlan) error {
 		if pl.readDirectly(e.Index) {
 			return nil
 		}
+	case *plan.CoerceDomain:
+		pl.used = true // PostgreSQL folds no check of a domain
 	case *plan.UserCall:
 		if len(e.Func.OutArgs()) > 1 {
 			pl.row = rowTypeOfOut(e.Func)

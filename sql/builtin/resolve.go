@@ -166,7 +166,13 @@ func expand(s *Signature, n int, argNames []string) (Match, bool) {
 		args := make([]*datum.Desc, n)
 		copy(args, s.Args)
 		elem := s.Args[params-1]
-		if elem != datum.Any {
+		switch elem {
+		case datum.Any:
+		case datum.AnyArray:
+			elem = datum.AnyElement
+		case datum.AnyCompatibleArray:
+			elem = datum.AnyCompatible
+		default:
 			elem = elementOf(elem)
 		}
 		for i := params - 1; i < n; i++ {

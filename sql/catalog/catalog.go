@@ -39,6 +39,8 @@ type Catalog struct {
 	rowOID  map[OID]*Table      // by the OID of the row type
 	arrayOf map[OID]OID         // element of the array types of users
 	descs   map[OID]*datum.Desc // of all types that are not built in
+
+	comments map[commentOf]*Comment
 }
 
 // Table finds a table or view.

@@ -40,6 +40,7 @@ type Table struct {
 	Indexes     []Index
 	Checks      []Check
 	ForeignKeys []ForeignKey
+	Triggers    []Trigger `json:",omitempty"`
 	// Query is the defining SELECT of a view, as text.
 	Query string `json:",omitempty"`
 	// System marks the ledger's own relations: nobody writes them with DML.
@@ -82,6 +83,9 @@ type Index struct {
 	Unique  bool `json:",omitempty"`
 	Primary bool `json:",omitempty"`
 	Keys    []IndexKey
+	// Include are columns that INCLUDE adds. Entries hold no copies of columns, so
+	// they matter to readers of the catalog only.
+	Include []int `json:",omitempty"`
 	// Constraint tells that a constraint of the same name owns the index.
 	Constraint bool `json:",omitempty"`
 }
@@ -169,7 +173,11 @@ type Func struct {
 	Version int
 
 	Ret datum.Type `json:"-"`
-	key []rwset.Read
+	// Shape is not empty for a function as one call sees it, with concrete types
+	// in the place of polymorphic ones or known fields in that of record: it
+	// names these types.
+	Shape string `json:"-"`
+	key   []rwset.Read
 }
 
 // InArgs returns the arguments that a call passes: IN, INOUT and VARIADIC.

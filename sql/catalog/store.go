@@ -23,7 +23,7 @@ const (
 	kindRelation = 4
 	kindFunc     = 5
 	kindType     = 6
-	kindTrigger  = 7
+	kindComment  = 7
 )
 
 // Prefix returns the eight bytes that begin the keys of one index of a table.
@@ -68,7 +68,7 @@ func Load(txn *mvcc.Txn) (*Catalog, error) {
 		schemas: map[string]*Schema{}, tables: map[qualified]*Table{}, indexes: map[qualified]*Table{},
 		tableOID: map[OID]*Table{}, funcs: map[qualified][]*Func{}, funcOID: map[OID]*Func{},
 		types: map[qualified]*Type{}, typeOID: map[OID]*Type{}, rowOID: map[OID]*Table{},
-		arrayOf: map[OID]OID{}, descs: map[OID]*datum.Desc{},
+		arrayOf: map[OID]OID{}, descs: map[OID]*datum.Desc{}, comments: map[commentOf]*Comment{},
 		nextOID: FirstUserOID,
 	}
 	for _, s := range systemSchemas {
@@ -122,6 +122,14 @@ func (c *Catalog) addRow(key, value []byte, v mvcc.Version) error {
 		}
 		f.key = FuncName(f.Schema, f.Name)
 		c.addFunc(f)
+		return nil
+	}
+	if kind == kindComment {
+		k := new(Comment)
+		if err := unmarshal(value, k); err != nil {
+			return err
+		}
+		c.comments[commentOf{k.Class, k.OID, k.Sub}] = k
 		return nil
 	}
 	if kind == kindType {

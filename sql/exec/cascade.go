@@ -28,6 +28,13 @@ func (k *fkProg) cascade(f *frame, c *fkCheck, rule string) error {
 	if err != nil || len(keys) == 0 {
 		return err
 	}
+	op := "UPDATE"
+	if deletes {
+		op = "DELETE"
+	}
+	if err := noTriggers(k.from, op); err != nil {
+		return err
+	}
 	fks, refs, err := f.keysOf(k.from, k.fromLayout)
 	if err != nil {
 		return err

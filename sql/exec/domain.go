@@ -20,7 +20,7 @@ func (c *compiler) coerceDomain(e *plan.CoerceDomain) (evalFunc, error) {
 		}
 		checks = append(checks, checkProg{k.Name, ev})
 	}
-	name, schema, notNull, slot := e.Type().Name, e.Type().Schema, e.NotNull, e.Value
+	name, schema, notNull, slot := e.Type().Name, e.Schema, e.NotNull, e.Value
 	shown := datum.FormatType(datum.T(e.Type().Desc))
 	return func(f *frame) (datum.Datum, error) {
 		d, err := arg(f)

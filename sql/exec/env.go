@@ -58,4 +58,6 @@ type Functions struct {
 	// CallSet runs a set-returning function, or any function in FROM; emit's
 	// slice is only valid during the call. One datum per result column.
 	CallSet func(env *Env, f *catalog.Func, args []datum.Datum, emit func(row []datum.Datum) error) error
+	// Trigger runs a trigger function and returns its row, nil for null.
+	Trigger func(env *Env, f *catalog.Func, call *TriggerCall) ([]datum.Datum, error)
 }

@@ -27,7 +27,9 @@ type modifyProg struct {
 	conflict  *conflictProg
 	fks       []*fkProg // of this table
 	refs      []*fkProg // that refer to this table
-	changed   []bool
+	triggers  *triggersProg
+	changed   []bool            // columns that may differ; nil: any
+	assigned  []bool            // columns that UPDATE names
 	decoder   *datum.RowDecoder // complete rows, in column order
 
 	hasReturning bool
@@ -65,7 +67,7 @@ func (c *compiler) modify(n *plan.Modify) (nodeProg, error) {
 	}
 	calls := c.userCalls
 	c.userCalls = false
-	p := &modifyProg{kind: n.Kind, table: n.Table, layout: l, old: n.Old, newSlots: n.NewSlots, changed: n.Changed,
+	p := &modifyProg{kind: n.Kind, table: n.Table, layout: l, old: n.Old, newSlots: n.NewSlots, changed: n.Changed, assigned: n.Changed,
 		out: n.Out, hasReturning: n.Returning != nil}
 	if p.child, err = c.node(n.Child); err != nil {
 		return nil, err
@@ -100,6 +102,9 @@ func (c *compiler) modify(n *plan.Modify) (nodeProg, error) {
 	if p.returning, err = c.exprs(n.Returning); err != nil {
 		return nil, err
 	}
+	if p.triggers, err = c.triggers(n); err != nil {
+		return nil, err
+	}
 	if n.Conflict != nil {
 		if p.conflict, err = c.conflict(n.Conflict, l); err != nil {
 			return nil, err
@@ -113,7 +118,10 @@ func (c *compiler) modify(n *plan.Modify) (nodeProg, error) {
 		every[i] = i
 	}
 	p.decoder = l.Decoder(every)
-	p.guarded = c.userCalls
+	p.guarded = c.userCalls || p.triggers.has(true, true, n.Kind)
+	if p.triggers.has(true, true, plan.Update) {
+		p.changed = nil
+	}
 	c.userCalls = c.userCalls || calls
 	c.fills.add(n.Out...)
 	c.fills.add(n.NewSlots...)
@@ -170,7 +178,7 @@ func (p *modifyProg) iter() rowIter {
 	it.rows.width = len(p.keep)
 	n := len(p.table.Columns)
 	it.oldRow, it.newRow = make([]datum.Datum, n), make([]datum.Datum, n)
-	it.waiting.width = n
+	it.waiting.width, it.after.width = n, n
 	return it
 }
 
@@ -188,11 +196,15 @@ type modifyIter struct {
 	oldRow, newRow []datum.Datum
 	touched        map[string]struct{} // primary keys changed so far, where that matters
 	waiting        rowStore            // deferred: old rows, new rows
+	after          rowStore            // old and new rows of events
+	events         []rowEvent
 }
 
 func (it *modifyIter) open(f *frame) error {
 	it.rows.reset(f)
 	it.waiting.reset(f)
+	it.after.reset(f)
+	it.events = it.events[:0]
 	it.collected, it.at, it.touched = false, 0, nil
 	return it.child.open(f)
 }
@@ -201,6 +213,8 @@ func (it *modifyIter) close() {
 	it.child.close()
 	it.rows.drop()
 	it.waiting.drop()
+	it.after.drop()
+	it.events = nil
 	clear(it.oldRow)
 	clear(it.newRow)
 	it.touched = nil
@@ -248,6 +262,9 @@ func (it *modifyIter) next(f *frame) (bool, error) {
 // collect reads the child. The statement proper then lets the members of its
 // WITH finish, which see the tables as they still are, and writes last.
 func (it *modifyIter) collect(f *frame) error {
+	if err := it.beforeStatement(f); err != nil {
+		return err
+	}
 	for {
 		ok, err := it.child.next(f)
 		if err != nil {
@@ -286,7 +303,15 @@ func (f *frame) finish() error {
 	if err := f.flush(); err != nil {
 		return err
 	}
-	return f.verifyForeignKeys()
+	if err := f.verifyForeignKeys(); err != nil {
+		return err
+	}
+	for _, it := range f.modifies {
+		if err := it.fireAfter(f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // change applies the present row. False means that there was nothing to do.
@@ -304,19 +329,26 @@ func (it *modifyIter) change(f *frame) (bool, error) {
 		}
 	}
 	if p.kind == plan.Delete {
+		if ok, err := p.triggers.beforeRow(f, plan.Delete, it.oldRow, nil, nil); err != nil || !ok {
+			return false, err
+		}
 		if p.deferred {
 			return true, it.defers(f)
 		}
 		return true, it.delete(f)
 	}
-	if err := it.compute(f, p.new); err != nil {
+	old := it.oldRow
+	if p.kind == plan.Insert {
+		old = nil
+	}
+	if ok, err := it.compute(f, p.new, p.kind, old, p.assigned); err != nil || !ok {
 		return false, err
 	}
 	switch {
 	case p.deferred:
 		return true, it.defers(f)
 	case p.kind == plan.Update:
-		return true, it.update(f, p.changed)
+		return true, it.update(f, p.changed, p.assigned)
 	case p.conflict != nil:
 		return it.upsert(f)
 	}
@@ -342,19 +374,23 @@ func (it *modifyIter) touch(key []byte) {
 	it.touched[string(key)] = struct{}{}
 }
 
-// compute makes the new row from exprs, with generated columns, and verifies
-// what concerns it alone.
-func (it *modifyIter) compute(f *frame, exprs []evalFunc) error {
+// compute makes the new row from exprs, has BEFORE ROW triggers change it, adds
+// generated columns and verifies what concerns the row alone. False means that a
+// trigger has the row skipped.
+func (it *modifyIter) compute(f *frame, exprs []evalFunc, kind plan.ModifyKind, old []datum.Datum, assigned []bool) (bool, error) {
 	p := it.p
 	for c := range it.newRow {
 		it.newRow[c] = datum.Null
 		if c < len(exprs) && exprs[c] != nil {
 			d, err := exprs[c](f)
 			if err != nil {
-				return err
+				return false, err
 			}
 			it.newRow[c] = d
 		}
+	}
+	if ok, err := p.triggers.beforeRow(f, kind, old, it.newRow, assigned); err != nil || !ok {
+		return false, err
 	}
 	for c, slot := range p.newSlots {
 		if slot >= 0 {
@@ -364,7 +400,7 @@ func (it *modifyIter) compute(f *frame, exprs []evalFunc) error {
 	for _, g := range p.generated {
 		d, err := g.eval(f)
 		if err != nil {
-			return err
+			return false, err
 		}
 		it.newRow[g.column] = d
 		if slot := p.newSlots[g.column]; slot >= 0 {
@@ -372,35 +408,41 @@ func (it *modifyIter) compute(f *frame, exprs []evalFunc) error {
 		}
 	}
 	if err := checkNotNull(f, p.table, it.newRow); err != nil {
-		return err
+		return false, err
 	}
 	for i := range p.checks {
 		d, err := p.checks[i].eval(f)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if !d.IsNull() && !d.Bool() {
-			return errCheck(f, p.table, p.checks[i].name, it.newRow)
+			return false, errCheck(f, p.table, p.checks[i].name, it.newRow)
 		}
 	}
-	return nil
+	return true, nil
 }
 
 func (it *modifyIter) insert(f *frame) error {
 	if err := it.w.insert(f, it.newRow); err != nil {
 		return err
 	}
-	return f.noteForeignKeys(it.p, nil, it.newRow)
+	if err := f.noteForeignKeys(it.p, nil, it.newRow); err != nil {
+		return err
+	}
+	return it.noteAfter(f, plan.Insert, nil, it.newRow, nil)
 }
 
-func (it *modifyIter) update(f *frame, changed []bool) error {
+func (it *modifyIter) update(f *frame, changed, assigned []bool) error {
 	if ok, err := it.intact(f); err != nil || !ok {
 		return err
 	}
 	if err := it.w.update(f, it.oldRow, it.newRow, changed); err != nil {
 		return err
 	}
-	return f.noteForeignKeys(it.p, it.oldRow, it.newRow)
+	if err := f.noteForeignKeys(it.p, it.oldRow, it.newRow); err != nil {
+		return err
+	}
+	return it.noteAfter(f, plan.Update, it.oldRow, it.newRow, assigned)
 }
 
 func (it *modifyIter) delete(f *frame) error {
@@ -410,7 +452,10 @@ func (it *modifyIter) delete(f *frame) error {
 	if err := it.w.delete(f, it.oldRow); err != nil {
 		return err
 	}
-	return f.noteForeignKeys(it.p, it.oldRow, nil)
+	if err := f.noteForeignKeys(it.p, it.oldRow, nil); err != nil {
+		return err
+	}
+	return it.noteAfter(f, plan.Delete, it.oldRow, nil, nil)
 }
 
 // intact tells whether the row to be changed is still as it was collected. If
@@ -435,7 +480,8 @@ func (it *modifyIter) intact(f *frame) (bool, error) {
 	if it.p.kind == plan.Delete {
 		what = "deleted"
 	}
-	return false, pgerr.New(errTriggeredChange, "tuple to be %s was already modified by an operation triggered by the current command", what)
+	return false, pgerr.New(errTriggeredChange, "tuple to be %s was already modified by an operation triggered by the current command", what).
+		WithHint("Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows.")
 }
 
 // errTriggeredChange is triggered_data_change_violation.
@@ -459,7 +505,7 @@ func (it *modifyIter) flush(f *frame) error {
 		case plan.Insert:
 			err = it.insert(f)
 		case plan.Update:
-			err = it.update(f, it.p.changed)
+			err = it.update(f, it.p.changed, it.p.assigned)
 		default:
 			err = it.delete(f)
 		}
@@ -530,10 +576,14 @@ func (it *modifyIter) updateExisting(f *frame, suffix []byte) (bool, error) {
 	if ok, err := pass(f, k.where); err != nil || !ok {
 		return false, err
 	}
-	if err := it.compute(f, k.set); err != nil {
+	if ok, err := it.compute(f, k.set, plan.Update, it.oldRow, k.changed); err != nil || !ok {
 		return false, err
 	}
 	it.touch(key)
 	it.first(it.newRow) // the update may have moved it
-	return true, it.update(f, k.changed)
+	changed := k.changed
+	if p.changed == nil && p.triggers.has(true, true, plan.Update) {
+		changed = nil
+	}
+	return true, it.update(f, changed, k.changed)
 }

@@ -162,7 +162,7 @@ func classes(env *Env, next func() *row, emit func() error) error {
 		r.oid("reltype", c.rowType)
 		if c.table != nil && !c.twin {
 			r.bool("relhasindex", len(c.table.Indexes) > 0).int("relchecks", int64(len(c.table.Checks)))
-			r.bool("relhasrules", c.kind == 'v').bool("relhastriggers", linked[c.table.OID])
+			r.bool("relhasrules", c.kind == 'v').bool("relhastriggers", linked[c.table.OID] || len(c.table.Triggers) > 0)
 		}
 		return emit()
 	})
@@ -170,7 +170,7 @@ func classes(env *Env, next func() *row, emit func() error) error {
 		return err
 	}
 	return eachIndex(env, func(t *catalog.Table, idx *catalog.Index) error {
-		classRow(env, next(), idx.OID, t.Schema, idx.Name, t.Owner, 'i', len(idx.Keys)).oid("relam", btreeOID)
+		classRow(env, next(), idx.OID, t.Schema, idx.Name, t.Owner, 'i', len(idx.Keys)+len(idx.Include)).oid("relam", btreeOID)
 		return emit()
 	})
 }
@@ -287,14 +287,17 @@ func defaults(env *Env, next func() *row, emit func() error) error {
 
 func indexes(env *Env, next func() *row, emit func() error) error {
 	return eachIndex(env, func(t *catalog.Table, idx *catalog.Index) error {
-		n := len(idx.Keys)
+		n, natts := len(idx.Keys), len(idx.Keys)+len(idx.Include)
 		var keys, opts, zero []datum.Datum
 		for _, k := range idx.Keys {
 			keys = append(keys, datum.Int(int64(k.Column+1)))
 			opts = append(opts, datum.Int(indexOption(k)))
 			zero = append(zero, datum.Int(0))
 		}
-		r := next().oid("indexrelid", idx.OID).oid("indrelid", t.OID).int("indnatts", int64(n)).int("indnkeyatts", int64(n))
+		for _, c := range idx.Include {
+			keys = append(keys, datum.Int(int64(c+1)))
+		}
+		r := next().oid("indexrelid", idx.OID).oid("indrelid", t.OID).int("indnatts", int64(natts)).int("indnkeyatts", int64(n))
 		r.bool("indisunique", idx.Unique).bool("indisprimary", idx.Primary).bool("indimmediate", true)
 		r.bools(false, "indnullsnotdistinct", "indisexclusion", "indisclustered", "indcheckxmin", "indisreplident")
 		r.bools(true, "indisvalid", "indisready", "indislive")

@@ -89,19 +89,29 @@ func checkedColumns(t *catalog.Table, expr string) []int {
 // expression refers to, in the order of the text, maybe repeated.
 func ColumnNames(node *pg.Node) []string {
 	var names []string
+	for _, ref := range ColumnRefs(node) {
+		if f := ref.Fields[len(ref.Fields)-1].GetString_(); f != nil {
+			names = append(names, f.Sval)
+		}
+	}
+	return names
+}
+
+// ColumnRefs are the references to columns in an expression, in the order of the
+// text.
+func ColumnRefs(node *pg.Node) []*pg.ColumnRef {
+	var refs []*pg.ColumnRef
 	see := func(p protopath.Values) error {
 		m, ok := p.Index(-1).Value.Interface().(protoreflect.Message)
 		if !ok {
 			return nil
 		}
 		if ref, ok := m.Interface().(*pg.ColumnRef); ok {
-			if f := ref.Fields[len(ref.Fields)-1].GetString_(); f != nil {
-				names = append(names, f.Sval)
-			}
+			refs = append(refs, ref)
 		}
 		return nil
 	}
 	// The callback never fails.
 	_ = protorange.Range(proto.Message(node).ProtoReflect(), see)
-	return names
+	return refs
 }

@@ -214,6 +214,8 @@ func init() {
 		"pg_catalog.pg_proc":                                 procs,
 		"pg_catalog.pg_aggregate":                            aggregates,
 		"pg_catalog.pg_type":                                 types,
+		"pg_catalog.pg_trigger":                              triggers,
+		"pg_catalog.pg_description":                          descriptions,
 		"pg_catalog.pg_enum":                                 enumLabels,
 		"pg_catalog.pg_operator":                             operators,
 		"pg_catalog.pg_cast":                                 casts,

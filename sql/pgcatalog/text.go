@@ -34,6 +34,14 @@ func (env *Env) text(function string, path []string, args ...int64) (string, boo
 		return env.indexDef(oid, args, path)
 	case "pg_get_constraintdef":
 		return env.constraintDef(oid, len(args) > 1 && args[1] != 0)
+	case "obj_description":
+		return env.description(oid, 0)
+	case "col_description":
+		if len(args) > 1 {
+			return env.description(oid, int(args[1]))
+		}
+	case "pg_get_triggerdef":
+		return env.triggerDef(oid, len(args) > 1 && args[1] != 0, path)
 	case "pg_get_viewdef":
 		if t, ok := env.Catalog.TableByOID(oid); ok && t.Kind == catalog.View {
 			return " " + t.Query + ";", true
@@ -109,7 +117,11 @@ func indexDefinition(t *catalog.Table, idx *catalog.Index, qualified bool) strin
 			}
 		}
 	}
-	return b.String() + ")"
+	b.WriteString(")")
+	if len(idx.Include) > 0 {
+		b.WriteString(" INCLUDE (" + columnList(t, idx.Include) + ")")
+	}
+	return b.String()
 }
 
 func (env *Env) constraintDef(oid datum.OID, pretty bool) (string, bool) {

@@ -133,3 +133,24 @@ func (env *Env) typeSchema(d *datum.Desc) string {
 	}
 	return catalog.PgCatalog
 }
+
+// descriptions makes the rows of pg_description.
+func descriptions(env *Env, next func() *row, emit func() error) error {
+	for _, k := range env.Catalog.Comments() {
+		next().oid("objoid", k.OID).oid("classoid", k.Class).int("objsubid", int64(k.Sub)).str("description", k.Text)
+		if err := emit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// description answers obj_description and col_description.
+func (env *Env) description(oid datum.OID, sub int) (string, bool) {
+	for _, k := range env.Catalog.Comments() {
+		if k.OID == oid && k.Sub == sub {
+			return k.Text, true
+		}
+	}
+	return "", false
+}

@@ -366,7 +366,7 @@ func (p *planner) rowExpr(n *pg.RowExpr, s *scope, clause string) (Expr, error) 
 			return nil, err
 		}
 	}
-	return &Row{typed{datum.T(datum.Record)}, args, raw}, nil
+	return &Row{typed{datum.T(datum.Record)}, args, raw, n.Location + 1}, nil
 }
 
 // indirection is subscripts and field selection behind an expression.

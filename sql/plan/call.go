@@ -33,7 +33,7 @@ func (pl *Plan) AsCall() *ContractCall {
 	}
 	return &ContractCall{
 		Func: f, Args: args, Slots: pl.Slots, Subqueries: pl.Subqueries, CTEs: pl.CTEs,
-		Record: record && len(f.OutArgs()) > 1, Columns: pl.Columns, Params: pl.Params,
+		Record: record && (len(f.OutArgs()) > 1 || len(f.OutArgs()) == 0 && len(f.Ret.Root().Fields) > 0), Columns: pl.Columns, Params: pl.Params,
 	}
 }
 

@@ -193,6 +193,7 @@ type Row struct {
 	typed
 	Args []Expr
 	raw  []Expr // Args before literals of unknown type became text; nil = same
+	at   int32  // its location in the text plus 1; 0 = unknown
 }
 
 // Field takes a field (from 0) of a composite or record value.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -369,7 +370,7 @@ func (p *planner) rangeFunction(n *pg.RangeFunction, s *scope) (item, error) {
 			return item{}, pgerr.New(pgerr.SyntaxError, "WITH ORDINALITY cannot be used with a column definition list").
 				WithHint("Put the column definition list inside ROWS FROM().")
 		}
-		name, scan, cols, err = p.definedScan(items[0], defs, inner)
+		name, scan, cols, err = p.functionScan(items[0], inner, defs)
 	}
 	if err != nil {
 		return item{}, err
@@ -377,6 +378,9 @@ func (p *planner) rangeFunction(n *pg.RangeFunction, s *scope) (item, error) {
 	s.absorbItem(inner, true)
 	scan.Ordinality = -1
 	r := &rel{cols: cols, fscan: scan}
+	if scan.User != nil && len(scan.User.OutArgs()) == 0 && namedComposite(scan.User.Ret) {
+		r.row = scan.User.Ret.Desc
+	}
 	if n.Ordinality {
 		scan.Ordinality = p.newSlot()
 		r.cols = append(r.cols, column{name: "ordinality", typ: datum.T(datum.Int8), slot: scan.Ordinality})
@@ -397,7 +401,7 @@ func namedColumns(f *FuncScan) bool {
 	return f.Builtin != nil && f.Builtin.Columns != nil || f.User != nil && len(f.User.OutArgs()) > 0
 }
 
-func (p *planner) functionScan(fn *pg.Node, s *scope) (string, *FuncScan, []column, error) {
+func (p *planner) functionScan(fn *pg.Node, s *scope, defs []*pg.Node) (string, *FuncScan, []column, error) {
 	call := fn.GetFuncCall()
 	if call == nil {
 		e, err := p.expr(fn, s, "functions in FROM")
@@ -423,7 +427,7 @@ func (p *planner) functionScan(fn *pg.Node, s *scope) (string, *FuncScan, []colu
 	if c.builtin != nil && c.builtin.Kind != builtin.Scalar {
 		return "", nil, nil, p.errAt(call.Location, pgerr.GroupingError, "aggregate functions are not allowed in functions in FROM")
 	}
-	scan, cols, err := p.bindScan(c, name, s, call.Location)
+	scan, cols, err := p.bindScan(c, name, s, defs, call.Location)
 	if err != nil {
 		return "", nil, nil, err
 	}
@@ -440,7 +444,21 @@ func (p *planner) fillScan(scan *FuncScan, cols []column) []column {
 }
 
 // bindScan decides how a resolved function is read as rows.
-func (p *planner) bindScan(c *callee, name string, s *scope, loc int32) (*FuncScan, []column, error) {
+func (p *planner) bindScan(c *callee, name string, s *scope, defs []*pg.Node, loc int32) (*FuncScan, []column, error) {
+	fields, err := p.definitionList(c, defs, loc)
+	if err != nil {
+		return nil, nil, err
+	}
+	if fields != nil && c.builtin != nil {
+		set, err := c.builtin.BindColumns(builtinColumns(fields))
+		if err != nil {
+			return nil, nil, p.locate(err, loc)
+		}
+		return &FuncScan{Builtin: c.builtin, Set: set, Args: c.args}, fieldColumns(fields), nil
+	}
+	if fields != nil {
+		c.user = withShape(c.user, fields)
+	}
 	if c.user != nil {
 		if c.user.Kind == catalog.Procedure {
 			return nil, nil, p.errAt(loc, pgerr.WrongObjectType, "%s(%s) is a procedure", c.user.Name, c.user.Signature()).
@@ -475,6 +493,9 @@ func (p *planner) bindScan(c *callee, name string, s *scope, loc int32) (*FuncSc
 // userColumns are the columns of a user's function read in FROM.
 func userColumns(f *catalog.Func) []column {
 	outs := f.OutArgs()
+	if len(outs) == 0 && f.Ret.Desc != nil && len(f.Ret.Root().Fields) > 0 {
+		return fieldColumns(f.Ret.Root().Fields)
+	}
 	if len(outs) == 0 {
 		return []column{{name: f.Name, typ: f.Ret}}
 	}
@@ -501,4 +522,57 @@ func (r *rel) labelNode() {
 	case r.cscan != nil:
 		r.cscan.Alias = r.alias
 	}
+}
+
+func builtinColumns(fields []datum.Field) []builtin.Column {
+	cols := make([]builtin.Column, len(fields))
+	for i, f := range fields {
+		cols[i] = builtin.Column{Name: f.Name, Type: f.Type}
+	}
+	return cols
+}
+
+func fieldColumns(fields []datum.Field) []column {
+	cols := make([]column, len(fields))
+	for i, f := range fields {
+		cols[i] = column{name: f.Name, typ: f.Type}
+	}
+	return cols
+}
+
+// definitionList reads the column definition list that a function returning
+// record needs in FROM; nil for all other functions.
+func (p *planner) definitionList(c *callee, defs []*pg.Node, loc int32) ([]datum.Field, error) {
+	outs, ret := 0, c.ret
+	if c.user != nil {
+		outs, ret = len(c.user.OutArgs()), c.user.Ret
+	}
+	anonymous := outs == 0 && ret.Desc == datum.Record && !(c.builtin != nil && c.builtin.Columns != nil)
+	switch {
+	case len(defs) == 0 && anonymous && (c.user != nil || strings.HasSuffix(c.builtin.Name, "_to_record") || strings.HasSuffix(c.builtin.Name, "_to_recordset")):
+		return nil, p.errAt(loc, pgerr.SyntaxError, "a column definition list is required for functions returning \"record\"")
+	case len(defs) == 0:
+		return nil, nil
+	case outs > 0:
+		return nil, p.errAt(loc, pgerr.SyntaxError, "a column definition list is redundant for a function with OUT parameters")
+	case namedComposite(ret):
+		return nil, p.errAt(loc, pgerr.SyntaxError, "a column definition list is redundant for a function returning a named composite type")
+	case !anonymous:
+		return nil, p.errAt(loc, pgerr.SyntaxError, "a column definition list is only allowed for functions returning \"record\"")
+	}
+	var fields []datum.Field
+	for _, n := range defs {
+		def := n.GetColumnDef()
+		t, err := p.typeName(def.TypeName)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range fields {
+			if f.Name == def.Colname {
+				return nil, p.errAt(def.Location, pgerr.DuplicateColumn, "column name \"%s\" specified more than once", def.Colname)
+			}
+		}
+		fields = append(fields, datum.Field{Name: def.Colname, Type: t})
+	}
+	return fields, nil
 }

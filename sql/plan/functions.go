@@ -279,7 +279,7 @@ func (p *planner) bindCall(f *callee, m builtin.Match, args []Expr, loc int32) (
 	for i, a := range ordered {
 		actual[i] = a.Type()
 	}
-	retDesc := datum.Record
+	var retDesc *datum.Desc
 	if f.builtin != nil {
 		retDesc = f.builtin.Ret
 	} else {
@@ -287,7 +287,15 @@ func (p *planner) bindCall(f *callee, m builtin.Match, args []Expr, loc int32) (
 	}
 	types, ret, err := builtin.ResolvePolymorphic(m.Args, retDesc, actual)
 	if err != nil {
-		return nil, p.locate(err, loc)
+		return nil, err
+	}
+	if f.user != nil {
+		p.note(f.user.Reads())
+		special, err := Specialize(f.user, m.Args, actual)
+		if err != nil {
+			return nil, p.locate(err, loc)
+		}
+		f = &callee{user: special}
 	}
 	for i := range ordered {
 		if ordered[i], err = p.coerce(ordered[i], types[i], builtin.Implicit, loc); err != nil {
@@ -295,15 +303,12 @@ func (p *planner) bindCall(f *callee, m builtin.Match, args []Expr, loc int32) (
 		}
 	}
 	if f.user != nil {
-		switch outs := f.user.OutArgs(); {
+		outs := f.user.OutArgs()
+		switch {
 		case len(outs) == 0:
 			ret = datum.Type{Desc: ret.Desc, Mod: f.user.Ret.Mod}
 		case len(outs) > 1:
-			fields := make([]datum.Field, len(outs))
-			for i, a := range outs {
-				fields[i] = datum.Field{Name: a.Name, Type: a.Type}
-			}
-			ret = recordOf(fields)
+			ret = recordOf(outFields(outs))
 		}
 	}
 	if m.Collect > 0 && !collectsAny(f) {

@@ -46,6 +46,13 @@ func (p *planner) insertStmt(n *pg.InsertStmt, s *scope) (*query, error) {
 	if err := p.onConflict(n.OnConflictClause, m, name, s); err != nil {
 		return nil, err
 	}
+	events := []string{"INSERT"}
+	if m.Conflict != nil && m.Conflict.Set != nil {
+		events = append(events, "UPDATE")
+	}
+	if err := p.triggers(m, events...); err != nil {
+		return nil, err
+	}
 	q, err := p.returning(m, n.ReturningList, &scope{parent: s.parent, rels: []*rel{fresh}, ctes: s.ctes, noAggs: "RETURNING"})
 	if err != nil {
 		return nil, err

@@ -44,6 +44,8 @@ type Modify struct {
 	// their columns; Referenced those of other tables that refer to this one.
 	ForeignKeys []ForeignKeyCheck
 	Referenced  []ForeignKeyCheck
+	// Triggers is nil if there are none for the statement.
+	Triggers *Triggers
 	// Changed tells for an update, per column, whether it is assigned.
 	Changed []bool
 	// Returning, if not nil, makes the statement return rows.

@@ -197,21 +197,48 @@ func (p *planner) inList(n *pg.A_Expr, op string, s *scope, clause string) (Expr
 	if err != nil {
 		return nil, err
 	}
-	if e, err := p.inArray(left, list, not, n.Location); e != nil || err != nil {
-		return e, err
-	}
 	out := &BoolOp{typed: typed{datum.T(datum.BoolType)}, Op: Or}
 	if not {
 		out.Op = And
 	}
-	for _, item := range list {
+	fixed, rest := splitList(list)
+	if len(fixed) > 1 {
+		e, err := p.inArray(left, fixed, not, n.Location)
+		if err != nil {
+			return nil, err
+		}
+		if e != nil {
+			out.Args = append(out.Args, e)
+		} else {
+			rest = list
+		}
+	} else {
+		rest = list
+	}
+	for _, item := range rest {
 		cmp, err := p.operator(op, left, item, n.Location)
 		if err != nil {
 			return nil, err
 		}
 		out.Args = append(out.Args, cmp)
 	}
+	if len(out.Args) == 1 {
+		return out.Args[0], nil
+	}
 	return out, nil
+}
+
+// splitList separates what is the same for every row, which decides the type of
+// the comparison together, from what is compared one by one.
+func splitList(list []Expr) (fixed, rest []Expr) {
+	for _, e := range list {
+		if mentionsSlot(e) {
+			rest = append(rest, e)
+		} else {
+			fixed = append(fixed, e)
+		}
+	}
+	return fixed, rest
 }
 
 func (p *planner) inArray(left Expr, list []Expr, not bool, loc int32) (Expr, error) {

@@ -27,6 +27,9 @@ func (p *planner) updateStmt(n *pg.UpdateStmt, s *scope) (*query, error) {
 	if err := p.rowRules(m); err != nil {
 		return nil, err
 	}
+	if err := p.triggers(m, "UPDATE"); err != nil {
+		return nil, err
+	}
 	if m.Child, err = p.joinWhere(items, conds, nil, s); err != nil {
 		return nil, err
 	}
@@ -52,6 +55,9 @@ func (p *planner) deleteStmt(n *pg.DeleteStmt, s *scope) (*query, error) {
 	}
 	m := &Modify{Kind: Delete, Table: target.table, Old: p.wholeOld(target)}
 	if err := p.referencing(m); err != nil {
+		return nil, err
+	}
+	if err := p.triggers(m, "DELETE"); err != nil {
 		return nil, err
 	}
 	if m.Child, err = p.joinWhere(items, conds, nil, s); err != nil {

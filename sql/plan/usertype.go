@@ -15,6 +15,7 @@ type CoerceDomain struct {
 	typed
 	Arg     Expr
 	NotNull bool
+	Schema  string // of the domain
 	// Checks read VALUE from slot Value.
 	Checks []CheckExpr
 	Value  int
@@ -48,6 +49,9 @@ func (p *planner) coerceDomain(e Expr, to datum.Type, ctx builtin.CastContext, l
 		}
 		p.note(t.Reads())
 		c.NotNull = c.NotNull || t.NotNull
+		if d.OID == to.OID {
+			c.Schema = t.Schema
+		}
 		var checks []CheckExpr
 		for _, k := range t.Checks {
 			x, err := p.storedExpr(k.Expr, value)
@@ -88,6 +92,9 @@ func (p *planner) coerceRow(e Expr, to datum.Type, ctx builtin.CastContext, loc 
 	}
 	if row, ok := e.(*Row); ok {
 		args := row.Args
+		if row.at > 0 {
+			loc = row.at - 1
+		}
 		if row.raw != nil {
 			args = row.raw
 		}

@@ -272,6 +272,13 @@ func modifyExprs(n *Modify, f func(Expr)) {
 	for _, c := range n.Checks {
 		f(c.Expr)
 	}
+	if n.Triggers != nil {
+		for _, t := range n.Triggers.List {
+			if t.When != nil {
+				f(t.When)
+			}
+		}
+	}
 	if n.Conflict != nil {
 		for _, e := range n.Conflict.Set {
 			f(e)

@@ -217,7 +217,7 @@ func (s *site) planStatement(fr *frame, l *looked) (*planned, error) {
 	pl := &planned{}
 	b := binder{p: s.p, fr: fr, ns: s.e.ns, pl: pl}
 	opts := s.p.opts
-	opts.Variable, opts.Script, opts.Note = b.variable, s.e.whole.Script, l.note
+	opts.Variable, opts.VariableFields, opts.Script, opts.Note = b.variable, b.fields, s.e.whole.Script, l.note
 	st, err := plan.Statement(s.e.whole.Node, &opts)
 	if err != nil {
 		return nil, s.placed(b.blame(err), 0)
@@ -268,7 +268,7 @@ func (s *site) planText(fr *frame, want datum.Type, l *looked) (b *binder, ep *p
 	try := func(text string, want datum.Type) {
 		b = &binder{p: s.p, fr: fr, ns: s.e.ns, pl: &planned{}}
 		opts := s.p.opts
-		opts.Variable, opts.Note = b.variable, l.note
+		opts.Variable, opts.VariableFields, opts.Note = b.variable, b.fields, l.note
 		if ep, err = plan.ExpressionText(text, want, &opts); err != nil {
 			err = b.blame(err)
 		}
@@ -412,6 +412,23 @@ func (b *binder) variable(parts []string) (plan.Expr, error) {
 		return plan.NewParam(row.types[i], info.at+i), nil
 	}
 	return b.gather(info, i, row.types[i]), nil
+}
+
+// fields implements plan.Options.VariableFields: rec.* of a record variable.
+func (b *binder) fields(parts []string) ([]string, error) {
+	v, used := lookup(b.ns, parts, false)
+	if v == nil || used < len(parts) {
+		return nil, nil
+	}
+	info := b.p.vars[v.id]
+	if info.rec < 0 {
+		return nil, nil
+	}
+	row, err := b.rowType(info)
+	if err != nil {
+		return nil, err
+	}
+	return row.names, nil
 }
 
 // rowType is the row type that a record variable has now.

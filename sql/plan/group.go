@@ -169,6 +169,14 @@ func (p *planner) groupKey(g *pg.Node, targets []target, s *scope) (Expr, error)
 		if p.hasAggregate(targets[i].expr, s) {
 			return nil, p.errAt(location(g), pgerr.GroupingError, "aggregate functions are not allowed in GROUP BY")
 		}
+		window := false
+		walk1(targets[i].expr, func(x Expr) {
+			sl, ok := x.(*Slot)
+			window = window || ok && s.windows.isResult(sl.Index)
+		})
+		if window {
+			return nil, p.errAt(location(g), pgerr.WindowingError, "window functions are not allowed in GROUP BY")
+		}
 		return p.settle(targets[i].expr)
 	}
 	e, err := p.expr(g, s, "GROUP BY")

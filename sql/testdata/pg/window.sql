@@ -115,6 +115,8 @@ select id from emp where id in (select row_number() over () from emp) order by i
 select dept from emp group by dept having row_number() over () = 1;
 select dept from emp group by row_number() over (), dept;
 select sum(row_number() over ()) from emp;
+select dept, row_number() over () from emp group by 1, 2;
+select dept, sum(salary) over (order by id) as total from emp group by dept, total;
 select row_number() over (order by row_number() over ()) from emp;
 select rank() over (partition by rank() over ()) from emp;
 select sum(sum(id) over ()) over () from emp;

@@ -67,6 +67,11 @@ func (p *planner) aggregateCall(n *pg.FuncCall, c *callee, here *scope, clause s
 	}
 	markCorrelated(here, home)
 	home.group.used = true
+	for i := range home.group.aggs {
+		if o := &home.group.aggs[i]; sameAgg(o, &agg) {
+			return NewSlot(c.ret, o.Out, c.builtin.Name), nil
+		}
+	}
 	agg.Out = p.newSlot()
 	home.group.aggs = append(home.group.aggs, agg)
 	return NewSlot(c.ret, agg.Out, c.builtin.Name), nil
@@ -168,6 +173,14 @@ func (p *planner) groupKey(g *pg.Node, targets []target, s *scope) (Expr, error)
 	if i >= 0 {
 		if p.hasAggregate(targets[i].expr, s) {
 			return nil, p.errAt(location(g), pgerr.GroupingError, "aggregate functions are not allowed in GROUP BY")
+		}
+		window := false
+		walk1(targets[i].expr, func(x Expr) {
+			sl, ok := x.(*Slot)
+			window = window || ok && s.windows.isResult(sl.Index)
+		})
+		if window {
+			return nil, p.errAt(location(g), pgerr.WindowingError, "window functions are not allowed in GROUP BY")
 		}
 		return p.settle(targets[i].expr)
 	}
@@ -324,4 +337,19 @@ func (p *planner) dependsOnKey(r *rel, s *scope) bool {
 		}
 	}
 	return true
+}
+
+// sameAgg tells that two aggregates of one query have the same result.
+func sameAgg(a, b *Agg) bool {
+	return a.Func == b.Func && a.Distinct == b.Distinct && sameList(aggExprs(a), aggExprs(b)) &&
+		slices.EqualFunc(a.OrderBy, b.OrderBy, func(x, y SortKey) bool {
+			return x.Desc == y.Desc && x.NullsFirst == y.NullsFirst && sameExpr(x.Expr, y.Expr) && !hasVolatile(x.Expr)
+		})
+}
+
+// aggExprs are the operands of an aggregate, nil between the kinds.
+func aggExprs(a *Agg) []Expr {
+	list := append(slices.Clone(a.Args), nil)
+	list = append(append(list, a.Direct...), nil)
+	return append(list, a.Filter)
 }

@@ -86,6 +86,10 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
+	on, err := p.distinctKeys(n, targets, s)
+	if err != nil {
+		return nil, err
+	}
 	windowed := s.windows.used()
 	grouped := s.group.used || len(n.GroupClause) > 0 || n.HavingClause != nil
 	order := p.pushableOrder(n, keys, items, grouped || windowed, sets)
@@ -107,9 +111,11 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 		order = nil
 	}
 	if grouped {
-		if node, err = p.aggregate(node, s, targets, keys, having); err != nil {
+		all := slices.Concat(keys, on)
+		if node, err = p.aggregate(node, s, targets, all, having); err != nil {
 			return nil, err
 		}
+		keys, on = all[:len(keys):len(keys)], all[len(keys):]
 	}
 	if windowed {
 		node = p.addWindows(node, s, keys)
@@ -118,7 +124,7 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 	node = p.projectSets(node, sets)
 	q.node, q.cols = p.project(node, targets, s)
 	q.semi = semiSourceOf(n, q, items, conds, s, !grouped && !windowed && len(sets) == 0)
-	return p.orderAndLimit(q, n, targets, keys, s, order)
+	return p.orderAndLimit(q, n, keys, on, s, order)
 }
 
 func (p *planner) projectSets(node Node, sets []SetItem) Node {
@@ -420,7 +426,7 @@ func (p *planner) notNull(e Expr, r *rel) []Expr {
 }
 
 // orderAndLimit adds DISTINCT, ORDER BY, LIMIT and OFFSET.
-func (p *planner) orderAndLimit(q *query, n *pg.SelectStmt, targets []target, keys []orderKey, s *scope, order *wantedOrder) (*query, error) {
+func (p *planner) orderAndLimit(q *query, n *pg.SelectStmt, keys, on []orderKey, s *scope, order *wantedOrder) (*query, error) {
 	sort := make([]SortKey, len(keys))
 	for i, k := range keys {
 		sort[i] = k.key
@@ -433,7 +439,7 @@ func (p *planner) orderAndLimit(q *query, n *pg.SelectStmt, targets []target, ke
 		}
 	}
 	sort = slices.DeleteFunc(sort, func(k SortKey) bool { return k.Expr == nil })
-	if err := p.distinctClause(q, n, targets, s, &sort); err != nil {
+	if err := p.distinctClause(q, n, on, &sort); err != nil {
 		return nil, err
 	}
 	limit, err := p.limit(n, s, sort)
@@ -447,8 +453,8 @@ func (p *planner) orderAndLimit(q *query, n *pg.SelectStmt, targets []target, ke
 		}
 		q.node = node
 	}
-	if on := onDistinct(n); on && len(sort) > 0 {
-		if err := p.distinctOn(q, n, targets, s, sort); err != nil {
+	if len(on) > 0 && len(sort) > 0 {
+		if err := p.distinctOn(q, n, on, sort); err != nil {
 			return nil, err
 		}
 	}
@@ -481,12 +487,12 @@ func onDistinct(n *pg.SelectStmt) bool {
 
 // distinctClause adds DISTINCT. Rows keep the order of first appearance, so it
 // comes before the sort.
-func (p *planner) distinctClause(q *query, n *pg.SelectStmt, targets []target, s *scope, sort *[]SortKey) error {
+func (p *planner) distinctClause(q *query, n *pg.SelectStmt, on []orderKey, sort *[]SortKey) error {
 	if len(n.DistinctClause) == 0 || onDistinct(n) && len(*sort) > 0 {
 		return nil
 	}
 	if onDistinct(n) {
-		return p.distinctOn(q, n, targets, s, nil)
+		return p.distinctOn(q, n, on, nil)
 	}
 	u := &Unique{Child: q.node}
 	for i := range q.cols {
@@ -506,19 +512,43 @@ func (p *planner) distinctClause(q *query, n *pg.SelectStmt, targets []target, s
 	return nil
 }
 
-// distinctOn keeps the first row per key, after the sort.
-func (p *planner) distinctOn(q *query, n *pg.SelectStmt, targets []target, s *scope, sort []SortKey) error {
-	u := &Unique{Child: q.node}
+// distinctKeys analyzes DISTINCT ON: names or numbers of output columns, or
+// expressions over the input.
+func (p *planner) distinctKeys(n *pg.SelectStmt, targets []target, s *scope) ([]orderKey, error) {
+	if !onDistinct(n) {
+		return nil, nil
+	}
+	var out []orderKey
 	for _, d := range n.DistinctClause {
 		i, err := p.outputColumn(d, targets, "DISTINCT ON")
 		if err != nil {
-			return err
+			return nil, err
 		}
-		var e Expr
-		if i >= 0 {
-			e = NewSlot(q.cols[i].typ, q.cols[i].slot, q.cols[i].name)
-		} else if e, err = p.expr(d, s, "DISTINCT ON"); err != nil {
-			return err
+		k := orderKey{target: i}
+		if i < 0 {
+			e, err := p.expr(d, s, "DISTINCT ON")
+			if err != nil {
+				return nil, err
+			}
+			if e, err = p.settle(e); err != nil {
+				return nil, err
+			}
+			k.key.Expr = e
+			k.target = slices.IndexFunc(targets, func(t target) bool { return sameExpr(t.expr, e) })
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+// distinctOn keeps the first row per key, after the sort.
+func (p *planner) distinctOn(q *query, n *pg.SelectStmt, on []orderKey, sort []SortKey) error {
+	u := &Unique{Child: q.node}
+	for _, k := range on {
+		e := k.key.Expr
+		if k.target >= 0 {
+			c := q.cols[k.target]
+			e = NewSlot(c.typ, c.slot, c.name)
 		}
 		u.Keys = append(u.Keys, e)
 	}
@@ -630,5 +660,5 @@ func (p *planner) orderOutput(q *query, n *pg.SelectStmt, s *scope) (*query, err
 		return nil, err
 	}
 	plain := &pg.SelectStmt{LimitCount: n.LimitCount, LimitOffset: n.LimitOffset, LimitOption: n.LimitOption}
-	return p.orderAndLimit(q, plain, targets, keys, s, nil)
+	return p.orderAndLimit(q, plain, keys, nil, s, nil)
 }

@@ -430,6 +430,11 @@ func (p *planner) windowCall(n *pg.FuncCall, s *scope, clause string) (Expr, err
 	if err != nil {
 		return nil, err
 	}
+	for _, o := range spec.node.Funcs {
+		if o.Func == fn.Func && sameList(funcExprs(&o), funcExprs(&fn)) {
+			return NewSlot(c.ret, o.Out, c.builtin.Name), nil
+		}
+	}
 	fn.Out = p.newSlot()
 	spec.node.Funcs = append(spec.node.Funcs, fn)
 	return NewSlot(c.ret, fn.Out, c.builtin.Name), nil
@@ -472,7 +477,7 @@ func (p *planner) windowAllowed(s *scope, clause string, loc int32) error {
 		clause = s.noWindows
 	case s.noAggs != "":
 		clause = s.noAggs
-	case s.windows != nil && (clause == "SELECT" || clause == "ORDER BY"):
+	case s.windows != nil && (clause == "SELECT" || clause == "ORDER BY" || clause == "DISTINCT ON"):
 		return nil
 	}
 	return p.errAt(loc, pgerr.WindowingError, "window functions are not allowed in %s", clause)
@@ -609,3 +614,14 @@ func compareWindows(a, b *windowSpec, refs map[string]int) int {
 	}
 	return len(y) - len(x)
 }
+
+// sameList tells that expressions are pairwise equal and have equal values: none
+// is volatile.
+func sameList(a, b []Expr) bool {
+	return slices.EqualFunc(a, b, func(x, y Expr) bool {
+		return x == nil && y == nil || x != nil && y != nil && sameExpr(x, y) && !hasVolatile(x)
+	})
+}
+
+// funcExprs are the operands of a window function.
+func funcExprs(f *WindowFunc) []Expr { return append(slices.Clone(f.Args), f.Filter) }

@@ -25,6 +25,8 @@ type SessionOptions struct {
 	Submit func(ctx context.Context, call *Call) (*Outcome, error)
 	// Script carries out DDL that an admin typed; nil refuses it with 42501.
 	Script func(ctx context.Context, ddl string) (*Outcome, error)
+	// InsertRows, if not nil, carries out COPY FROM into tables of every schema.
+	InsertRows InsertRows
 }
 
 // Call is a statement that is a blockchain transaction.
@@ -55,6 +57,8 @@ type Session struct {
 	seen     introspected
 	info     builtin.SessionInfo
 	cursors  map[string]*cursor
+	// insertRows carries out COPY into schema private; nil refuses it.
+	insertRows InsertRows
 }
 
 // txBlock is the state of a transaction block (BEGIN ... COMMIT).
@@ -123,7 +127,8 @@ type Prepared struct {
 	kind      statementKind
 	query     *preparedQuery // a query or call; nil for other statements
 	// run carries out a statement of kindRun.
-	run func(ctx context.Context, args []datum.Datum) (rowSource, error)
+	run  func(ctx context.Context, args []datum.Datum) (rowSource, error)
+	copy *Copy // of a COPY
 }
 
 // Params returns the types of the parameters.

@@ -21,6 +21,8 @@ func (s *Session) analyzeRun(ctx context.Context, p *Prepared) (found bool, err 
 		s.analyzeFetch(p, n.FetchStmt)
 	case *pg.Node_ClosePortalStmt:
 		s.analyzeClose(p, n.ClosePortalStmt)
+	case *pg.Node_CopyStmt:
+		err = s.analyzeCopy(ctx, p, n.CopyStmt)
 	default:
 		return false, nil
 	}

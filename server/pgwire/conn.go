@@ -365,6 +365,9 @@ func (c *conn) statementFailed(ctx context.Context, err error) error {
 	if c.out.err != nil {
 		return c.out.err
 	}
+	if errors.As(err, new(lostError)) {
+		return err
+	}
 	var end fatalError
 	if ctx.Err() != nil && errors.As(context.Cause(ctx), &end) {
 		return end

@@ -25,6 +25,9 @@ type SessionOptions struct {
 	Submit func(ctx context.Context, call *Call) (*Outcome, error)
 	// Script carries out DDL that an admin typed; nil refuses it with 42501.
 	Script func(ctx context.Context, ddl string) (*Outcome, error)
+	// Wake is told, by any goroutine, that TakeNotifications has something after
+	// it had nothing. It must not wait.
+	Wake func()
 	// InsertRows, if not nil, carries out COPY FROM into tables of every schema.
 	InsertRows InsertRows
 }
@@ -57,6 +60,9 @@ type Session struct {
 	seen     introspected
 	info     builtin.SessionInfo
 	cursors  map[string]*cursor
+	channels []string // that it listens to, in order
+	notes    []note   // of the transaction that is open
+	inbox    inbox
 	// insertRows carries out COPY into schema private; nil refuses it.
 	insertRows InsertRows
 }
@@ -83,6 +89,7 @@ func (e *Engine) NewSession(opts SessionOptions) *Session {
 func (s *Session) Close() {
 	s.prepared = nil
 	s.closeCursors(func(*cursor) bool { return true })
+	s.unlistenAll()
 }
 
 // User returns the name that the session was opened for.
@@ -240,7 +247,10 @@ func (pt *Portal) finish(err error) {
 		pt.source.close()
 		pt.source = nil
 	}
-	pt.done = true
+	if !pt.done {
+		pt.done = true
+		pt.session.statementEnded(err)
+	}
 }
 
 // tagger is a source whose tag depends on what it gave.
@@ -282,6 +292,7 @@ func (s *Session) sessionInfo() *builtin.SessionInfo {
 			User: s.opts.User, SessionUser: s.opts.User, Database: Database, PID: s.opts.PID,
 			Clock: s.engine.now, Setting: s.settings.get, SetSetting: s.setSetting,
 			ServerVersion: Version, ClientAddr: s.opts.ClientAddr, StartTime: s.engine.opts.StartTime,
+			Notify: s.notifyFunc, Channels: s.listening,
 		}
 	}
 	i.SearchPath = s.settings.searchPath()

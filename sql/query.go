@@ -39,7 +39,16 @@ func (s *Session) analyzeQuery(ctx context.Context, p *Prepared) error {
 	if err != nil {
 		return err
 	}
-	return s.planQuery(p, c)
+	e := s.plans.entry(p)
+	if e.fits(c, s.settings.planKey()) {
+		p.kind, p.params, p.columns, p.query = e.plan.kind, e.plan.params, e.plan.columns, e.plan.query
+		return nil
+	}
+	if err := s.planQuery(p, c); err != nil {
+		return err
+	}
+	e.keep(p)
+	return nil
 }
 
 func (s *Session) planOptions(c *catalog.Catalog, p *Prepared) *plan.Options {

@@ -59,6 +59,7 @@ type Session struct {
 	block    txBlock
 	seen     introspected
 	info     builtin.SessionInfo
+	plans    planCache
 	cursors  map[string]*cursor
 	channels []string // that it listens to, in order
 	notes    []note   // of the transaction that is open
@@ -122,7 +123,16 @@ func (s *Session) Fail(error) {
 }
 
 // Split parses a script of the simple query protocol.
-func (s *Session) Split(query string) ([]parse.Statement, error) { return parse.Statements(query) }
+func (s *Session) Split(query string) ([]parse.Statement, error) {
+	if e := s.plans.find(query); e != nil {
+		return e.statements, nil
+	}
+	list, err := parse.Statements(query)
+	if err == nil {
+		s.plans.add(query, list)
+	}
+	return list, err
+}
 
 // Prepared is a statement that was analyzed: its parameters and its result.
 type Prepared struct {

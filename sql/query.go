@@ -143,6 +143,8 @@ func refuseWrite(n *pg.Node, pl *plan.Plan) error {
 		verb = "update"
 	case *pg.Node_DeleteStmt:
 		verb = "delete from"
+	case *pg.Node_MergeStmt:
+		verb = "merge into"
 	}
 	return pgerr.New(pgerr.InsufficientPrivilege, "cannot %s %s directly: rows in schema blockchain are changed by contracts only", verb, table).
 		WithHint("Put the statement into a function, have it deployed (CREATE FUNCTION as admin, or create_deploytx), and call it with SELECT.")
@@ -156,6 +158,8 @@ func target(n *pg.Node) *pg.RangeVar {
 		return n.UpdateStmt.Relation
 	case *pg.Node_DeleteStmt:
 		return n.DeleteStmt.Relation
+	case *pg.Node_MergeStmt:
+		return n.MergeStmt.Relation
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ type modifyProg struct {
 	generated []generatedProg
 	checks    []checkProg
 	conflict  *conflictProg
+	merge     []mergeProg
 	fks       []*fkProg // of this table
 	refs      []*fkProg // that refer to this table
 	changed   []bool
@@ -79,7 +80,7 @@ func (c *compiler) modify(n *plan.Modify) (nodeProg, error) {
 			}
 		}
 	}
-	p.repeats = n.Kind != plan.Insert && !onceEach(n.Child)
+	p.repeats = n.Kind != plan.Insert && n.Kind != plan.Merge && !onceEach(n.Child)
 	if p.new, err = c.exprs(n.New); err != nil {
 		return nil, err
 	}
@@ -98,6 +99,9 @@ func (c *compiler) modify(n *plan.Modify) (nodeProg, error) {
 		p.checks = append(p.checks, checkProg{k.Name, ev})
 	}
 	if p.returning, err = c.exprs(n.Returning); err != nil {
+		return nil, err
+	}
+	if p.merge, err = c.mergeActions(n.Actions); err != nil {
 		return nil, err
 	}
 	if n.Conflict != nil {
@@ -302,6 +306,9 @@ func (it *modifyIter) change(f *frame) (bool, error) {
 		if p.repeats && !it.first(it.oldRow) {
 			return false, nil
 		}
+	}
+	if p.kind == plan.Merge {
+		return it.merge(f)
 	}
 	if p.kind == plan.Delete {
 		if p.deferred {

@@ -35,7 +35,7 @@ func (n *Node) newSession(p pgwire.StartupParams) (*sql.Session, error) {
 	signer := n.wallet.Session(p.User, p.Notice)
 	options := sql.SessionOptions{
 		User: p.User, Database: p.Database, ApplicationName: p.ApplicationName, ClientAddr: p.ClientAddr, PID: p.PID,
-		Notice: p.Notice, Parameter: p.Parameter,
+		Notice: p.Notice, Parameter: p.Parameter, Wake: p.Wake,
 		Submit: signer.Submit, Script: signer.Script,
 	}
 	if n.holds() {

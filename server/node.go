@@ -158,7 +158,7 @@ func (n *Node) startOrdering(l layout) error {
 		return err
 	}
 	n.onClose(n.orderer.Close)
-	n.flow, err = flow.New(flow.Options{Chain: n.state.chain, Service: n.orderer, Logger: n.log})
+	n.flow, err = flow.New(flow.Options{Chain: n.state.chain, Service: n.orderer, OnBlock: n.notify, Logger: n.log})
 	return err
 }
 

@@ -23,6 +23,7 @@ type Engine struct {
 	catalogs  catalog.Cache
 	functions *exec.Functions
 	opts      EngineOptions
+	hub       hub
 }
 
 // EngineOptions is what the layers above lend to the engine.

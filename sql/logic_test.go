@@ -131,7 +131,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func (db *database) statement(b *strings.Builder, st parse.Statement) error {
 	switch n := st.Node.Node.(type) {
-	case *pg.Node_InsertStmt, *pg.Node_UpdateStmt, *pg.Node_DeleteStmt:
+	case *pg.Node_InsertStmt, *pg.Node_UpdateStmt, *pg.Node_DeleteStmt, *pg.Node_MergeStmt:
 		return db.write(b, st)
 	case *pg.Node_SelectStmt:
 		if n.SelectStmt.WithClause != nil && writes(n.SelectStmt.WithClause) {

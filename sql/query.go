@@ -39,7 +39,16 @@ func (s *Session) analyzeQuery(ctx context.Context, p *Prepared) error {
 	if err != nil {
 		return err
 	}
-	return s.planQuery(p, c)
+	e := s.plans.entry(p)
+	if e.fits(c, s.settings.planKey()) {
+		p.kind, p.params, p.columns, p.query = e.plan.kind, e.plan.params, e.plan.columns, e.plan.query
+		return nil
+	}
+	if err := s.planQuery(p, c); err != nil {
+		return err
+	}
+	e.keep(p)
+	return nil
 }
 
 // resolveType finds a type by the names that the session sees.
@@ -158,6 +167,8 @@ func refuseWrite(n *pg.Node, pl *plan.Plan) error {
 		verb = "update"
 	case *pg.Node_DeleteStmt:
 		verb = "delete from"
+	case *pg.Node_MergeStmt:
+		verb = "merge into"
 	}
 	return pgerr.New(pgerr.InsufficientPrivilege, "cannot %s %s directly: rows in schema blockchain are changed by contracts only", verb, table).
 		WithHint("Put the statement into a function, have it deployed (CREATE FUNCTION as admin, or create_deploytx), and call it with SELECT.")
@@ -171,6 +182,8 @@ func target(n *pg.Node) *pg.RangeVar {
 		return n.UpdateStmt.Relation
 	case *pg.Node_DeleteStmt:
 		return n.DeleteStmt.Relation
+	case *pg.Node_MergeStmt:
+		return n.MergeStmt.Relation
 	}
 	return nil
 }

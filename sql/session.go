@@ -29,6 +29,11 @@ type SessionOptions struct {
 	Hold func(ctx context.Context, call *Call, height uint64) (*Held, error)
 	// Script carries out DDL that an admin typed; nil refuses it with 42501.
 	Script func(ctx context.Context, ddl string) (*Outcome, error)
+	// Wake is told, by any goroutine, that TakeNotifications has something after
+	// it had nothing. It must not wait.
+	Wake func()
+	// InsertRows, if not nil, carries out COPY FROM into tables of every schema.
+	InsertRows InsertRows
 }
 
 // Call is a statement that is a blockchain transaction.
@@ -65,7 +70,13 @@ type Session struct {
 	block    txBlock
 	seen     introspected
 	info     builtin.SessionInfo
+	plans    planCache
 	cursors  map[string]*cursor
+	channels []string // that it listens to, in order
+	notes    []note   // of the transaction that is open
+	inbox    inbox
+	// insertRows carries out COPY into schema private; nil refuses it.
+	insertRows InsertRows
 }
 
 // txBlock is the state of a transaction block (BEGIN ... COMMIT).
@@ -98,6 +109,7 @@ func (e *Engine) NewSession(opts SessionOptions) *Session {
 func (s *Session) Close() {
 	s.prepared = nil
 	s.closeCursors(func(*cursor) bool { return true })
+	s.unlistenAll()
 }
 
 // User returns the name that the session was opened for.
@@ -130,7 +142,16 @@ func (s *Session) Fail(error) {
 }
 
 // Split parses a script of the simple query protocol.
-func (s *Session) Split(query string) ([]parse.Statement, error) { return parse.Statements(query) }
+func (s *Session) Split(query string) ([]parse.Statement, error) {
+	if e := s.plans.find(query); e != nil {
+		return e.statements, nil
+	}
+	list, err := parse.Statements(query)
+	if err == nil {
+		s.plans.add(query, list)
+	}
+	return list, err
+}
 
 // Prepared is a statement that was analyzed: its parameters and its result.
 type Prepared struct {
@@ -142,7 +163,8 @@ type Prepared struct {
 	kind      statementKind
 	query     *preparedQuery // a query or call; nil for other statements
 	// run carries out a statement of kindRun.
-	run func(ctx context.Context, args []datum.Datum) (rowSource, error)
+	run  func(ctx context.Context, args []datum.Datum) (rowSource, error)
+	copy *Copy // of a COPY
 }
 
 // Params returns the types of the parameters.
@@ -254,7 +276,10 @@ func (pt *Portal) finish(err error) {
 		pt.source.close()
 		pt.source = nil
 	}
-	pt.done = true
+	if !pt.done {
+		pt.done = true
+		pt.session.statementEnded(err)
+	}
 }
 
 // tagger is a source whose tag depends on what it gave.
@@ -296,6 +321,7 @@ func (s *Session) sessionInfo() *builtin.SessionInfo {
 			User: s.opts.User, SessionUser: s.opts.User, Database: Database, PID: s.opts.PID,
 			Clock: s.engine.now, Setting: s.settings.get, SetSetting: s.setSetting,
 			ServerVersion: Version, ClientAddr: s.opts.ClientAddr, StartTime: s.engine.opts.StartTime,
+			Notify: s.notifyFunc, Channels: s.listening,
 		}
 	}
 	i.SearchPath = s.settings.searchPath()

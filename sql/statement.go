@@ -44,7 +44,7 @@ func (s *Session) analyze(ctx context.Context, p *Prepared) error {
 		return nil
 	case *pg.Node_ExecuteStmt:
 		return s.analyzeExecute(p, n.ExecuteStmt)
-	case *pg.Node_VariableSetStmt, *pg.Node_PrepareStmt, *pg.Node_DeallocateStmt, *pg.Node_DiscardStmt, *pg.Node_UnlistenStmt,
+	case *pg.Node_VariableSetStmt, *pg.Node_PrepareStmt, *pg.Node_DeallocateStmt, *pg.Node_DiscardStmt,
 		*pg.Node_CheckPointStmt, *pg.Node_ConstraintsSetStmt:
 		p.kind = kindUtility
 		return nil
@@ -97,8 +97,6 @@ func (s *Session) runUtility(ctx context.Context, p *Prepared) (rowSource, error
 		return s.runDeallocate(n.DeallocateStmt)
 	case *pg.Node_DiscardStmt:
 		return s.runDiscard(n.DiscardStmt)
-	case *pg.Node_UnlistenStmt:
-		return done("UNLISTEN"), nil
 	case *pg.Node_CheckPointStmt:
 		return done("CHECKPOINT"), nil
 	case *pg.Node_ConstraintsSetStmt:
@@ -212,6 +210,7 @@ func (s *Session) runDiscard(n *pg.DiscardStmt) (rowSource, error) {
 		}
 		s.prepared = map[string]*Prepared{}
 		s.closeCursors(func(*cursor) bool { return true })
+		s.unlistenAll()
 		s.settings.resetAll()
 		return done("DISCARD ALL"), nil
 	case pg.DiscardMode_DISCARD_PLANS:

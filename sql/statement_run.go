@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	"slices"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -21,6 +22,14 @@ func (s *Session) analyzeRun(ctx context.Context, p *Prepared) (found bool, err 
 		s.analyzeFetch(p, n.FetchStmt)
 	case *pg.Node_ClosePortalStmt:
 		s.analyzeClose(p, n.ClosePortalStmt)
+	case *pg.Node_CopyStmt:
+		err = s.analyzeCopy(ctx, p, n.CopyStmt)
+	case *pg.Node_ListenStmt:
+		err = s.analyzeNote(p, note{kind: noteListen, channel: n.ListenStmt.Conditionname}, "LISTEN")
+	case *pg.Node_UnlistenStmt:
+		err = s.analyzeNote(p, unlistenNote(n.UnlistenStmt), "UNLISTEN")
+	case *pg.Node_NotifyStmt:
+		err = s.analyzeNote(p, note{kind: noteNotify, channel: n.NotifyStmt.Conditionname, payload: n.NotifyStmt.Payload}, "NOTIFY")
 	default:
 		return false, nil
 	}
@@ -48,12 +57,17 @@ func (s *Session) atSnapshot(f func(snap mvcc.Snapshot, txn *mvcc.Txn, c *catalo
 // atCommit is what a block does that is about to commit: an error makes it a
 // rollback.
 func (s *Session) atCommit() error {
-	return s.holdCursors(context.Background())
+	if err := s.holdCursors(context.Background()); err != nil {
+		return err
+	}
+	s.sendNotes()
+	return nil
 }
 
 // atRollback drops what the block brought about.
 func (s *Session) atRollback() {
 	s.closeCursors((*cursor).ofBlock)
+	s.notes = nil
 }
 
 // atRelease gives what belongs to savepoint i, and later ones, to the one around.
@@ -61,9 +75,13 @@ func (s *Session) atRelease(i int) {
 	for _, c := range s.cursors {
 		c.depth = min(c.depth, i)
 	}
+	for k := range s.notes {
+		s.notes[k].depth = min(s.notes[k].depth, i)
+	}
 }
 
 // atRollbackTo drops what the block brought about since savepoint i.
 func (s *Session) atRollbackTo(i int) {
 	s.closeCursors(func(c *cursor) bool { return c.depth > i })
+	s.notes = slices.DeleteFunc(s.notes, func(n note) bool { return n.depth > i })
 }

@@ -271,6 +271,14 @@ func show(m pgproto3.BackendMessage, formats []int16) string {
 		return "ErrorResponse" + showReport(*m)
 	case *pgproto3.NoticeResponse:
 		return "NoticeResponse" + showReport(pgproto3.ErrorResponse(*m))
+	case *pgproto3.CopyData:
+		return fmt.Sprintf("CopyData %q", m.Data)
+	case *pgproto3.CopyOutResponse:
+		return fmt.Sprintf("CopyOutResponse %d %v", m.OverallFormat, m.ColumnFormatCodes)
+	case *pgproto3.CopyInResponse:
+		return fmt.Sprintf("CopyInResponse %d %v", m.OverallFormat, m.ColumnFormatCodes)
+	case *pgproto3.NotificationResponse:
+		return fmt.Sprintf("NotificationResponse %q %q", m.Channel, m.Payload)
 	case *pgproto3.NegotiateProtocolVersion:
 		return fmt.Sprintf("NegotiateProtocolVersion %d.%d %q", m.NewestMinorProtocol>>16, m.NewestMinorProtocol&0xffff, m.UnrecognizedOptions)
 	}

@@ -105,6 +105,9 @@ type StartupParams struct {
 	// nil in Authenticate.
 	Notice    func(severity string, e *pgerr.Error)
 	Parameter func(name, value string)
+	// Wake makes the connection look for notifications; it may be called at any
+	// time by any goroutine. It belongs into sql.SessionOptions too.
+	Wake func()
 }
 
 // UnknownRole is PostgreSQL's answer to a user that does not exist.

@@ -56,6 +56,7 @@ type conn struct {
 	busy     bool // not between two statements of the client
 	draining bool // leave as soon as not busy
 	started  bool // there is a session
+	woken    bool // a deadline was set to deliver notifications
 }
 
 func newConn(s *Server, nc net.Conn, pid int32, key []byte) *conn {
@@ -87,6 +88,10 @@ func (c *conn) serve() {
 	}
 	_ = c.nc.SetDeadline(time.Time{})
 	for c.await() {
+		if err := c.idle(); err != nil {
+			c.readFailed(err)
+			return
+		}
 		typ, body, err := c.in.next()
 		if err != nil {
 			c.readFailed(err)
@@ -324,6 +329,7 @@ func (c *conn) ready() {
 		c.changes = c.changes[:0]
 		clear(c.changed)
 	}
+	c.notifications()
 	c.out.readyForQuery(c.session.TxStatus())
 	_ = c.out.flush() // the loop looks at out.err
 	c.count()
@@ -364,6 +370,9 @@ func (c *conn) sendError(severity string, e *pgerr.Error) {
 func (c *conn) statementFailed(ctx context.Context, err error) error {
 	if c.out.err != nil {
 		return c.out.err
+	}
+	if errors.As(err, new(lostError)) {
+		return err
 	}
 	var end fatalError
 	if ctx.Err() != nil && errors.As(context.Cause(ctx), &end) {

@@ -14,7 +14,7 @@ import (
 // options are what a session is given by default.
 func options(p StartupParams) sql.SessionOptions {
 	return sql.SessionOptions{User: p.User, Database: p.Database, ApplicationName: p.ApplicationName,
-		ClientAddr: p.ClientAddr, PID: p.PID, Notice: p.Notice, Parameter: p.Parameter}
+		ClientAddr: p.ClientAddr, PID: p.PID, Notice: p.Notice, Parameter: p.Parameter, Wake: p.Wake}
 }
 
 const (

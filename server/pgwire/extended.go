@@ -224,6 +224,15 @@ func (c *conn) execute(ctx context.Context, body []byte) error {
 	}
 	before := c.session.TxStatus()
 	var n int64
+	if !pt.done && pt.run.Copy() != nil {
+		if err := pt.run.Start(ctx); err != nil {
+			return err
+		}
+		if err := c.copy(ctx, pt.run); err != nil {
+			return err
+		}
+		pt.done = true
+	}
 	if !pt.done {
 		if n, pt.done, err = c.rows(ctx, pt.run, pt.codes, int64(int32(m.MaxRows))); err != nil {
 			return err

@@ -81,6 +81,13 @@ func (r *reader) next() (typ byte, body []byte, err error) {
 	return typ, body, err
 }
 
+// wait returns when the first byte of a message is there.
+func (r *reader) wait() error {
+	r.release()
+	_, err := r.br.Peek(1)
+	return err
+}
+
 func (r *reader) body(n int) ([]byte, error) {
 	if n+5 <= readBuffer {
 		b, err := r.br.Peek(n + 5)

@@ -99,12 +99,21 @@ func (c *conn) runSimple(ctx context.Context, st parse.Statement) error {
 	if cols != nil {
 		c.out.rowDescription(cols, nil)
 	}
-	if _, _, err := c.rows(ctx, pt, nil, 0); err != nil {
+	if err := c.simpleRows(ctx, pt); err != nil {
 		return err
 	}
 	c.blockEnded(before, nil)
 	c.out.commandComplete(pt.Tag())
 	return nil
+}
+
+// simpleRows sends all that the statement gives.
+func (c *conn) simpleRows(ctx context.Context, pt *sql.Portal) error {
+	if pt.Copy() != nil {
+		return c.copy(ctx, pt)
+	}
+	_, _, err := c.rows(ctx, pt, nil, 0)
+	return err
 }
 
 // bindSimple prepares and binds a statement without parameters.

@@ -268,7 +268,7 @@ func splitOptions(s string) []string {
 // openSession makes the session, applies the client's settings and reports
 // what a client wants to know before its first statement.
 func (c *conn) openSession(p StartupParams) error {
-	p.Notice, p.Parameter = c.notice, c.parameter
+	p.Notice, p.Parameter, p.Wake = c.notice, c.parameter, c.notified
 	s, err := c.srv.cfg.NewSession(p)
 	if err != nil {
 		return err

@@ -16,6 +16,12 @@ import (
 // one, over an empty store in memory.
 func newEngine(t testing.TB) *sql.Engine {
 	t.Helper()
+	return newEngineOn(newStore(t))
+}
+
+// newStore makes an empty store.
+func newStore(t testing.TB) *mvcc.Store {
+	t.Helper()
 	store, err := mvcc.Open("", mvcc.Options{FS: vfs.NewMem(), CacheBytes: 1 << 20, MemTableBytes: 1 << 20,
 		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -26,6 +32,10 @@ func newEngine(t testing.TB) *sql.Engine {
 			t.Errorf("close: %v", err)
 		}
 	})
+	return store
+}
+
+func newEngineOn(store *mvcc.Store) *sql.Engine {
 	return sql.NewEngine(store, &exec.Functions{}, sql.EngineOptions{
 		Clock: func() int64 { return time.Since(epoch).Microseconds() }})
 }

@@ -25,6 +25,7 @@ type modifyProg struct {
 	generated []generatedProg
 	checks    []checkProg
 	conflict  *conflictProg
+	merge     []mergeProg
 	fks       []*fkProg // of this table
 	refs      []*fkProg // that refer to this table
 	triggers  *triggersProg
@@ -81,7 +82,7 @@ func (c *compiler) modify(n *plan.Modify) (nodeProg, error) {
 			}
 		}
 	}
-	p.repeats = n.Kind != plan.Insert && !onceEach(n.Child)
+	p.repeats = n.Kind != plan.Insert && n.Kind != plan.Merge && !onceEach(n.Child)
 	if p.new, err = c.exprs(n.New); err != nil {
 		return nil, err
 	}
@@ -103,6 +104,9 @@ func (c *compiler) modify(n *plan.Modify) (nodeProg, error) {
 		return nil, err
 	}
 	if p.triggers, err = c.triggers(n); err != nil {
+		return nil, err
+	}
+	if p.merge, err = c.mergeActions(n.Actions); err != nil {
 		return nil, err
 	}
 	if n.Conflict != nil {
@@ -327,6 +331,9 @@ func (it *modifyIter) change(f *frame) (bool, error) {
 		if p.repeats && !it.first(it.oldRow) {
 			return false, nil
 		}
+	}
+	if p.kind == plan.Merge {
+		return it.merge(f)
 	}
 	if p.kind == plan.Delete {
 		if ok, err := p.triggers.beforeRow(f, plan.Delete, it.oldRow, nil, nil); err != nil || !ok {

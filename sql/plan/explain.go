@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tallystick/tallystick/sql/catalog"
@@ -446,7 +447,7 @@ func (x *explainer) bare(e Expr) string {
 	return quoteLiteral(s)
 }
 
-var modifyWords = map[ModifyKind]string{Insert: "Insert", Update: "Update", Delete: "Delete"}
+var modifyWords = map[ModifyKind]string{Insert: "Insert", Update: "Update", Delete: "Delete", Merge: "Merge"}
 
 // modify explains INSERT, UPDATE and DELETE. Which rows a transaction writes
 // follows from what it reads; which keys it verifies is said here.
@@ -499,6 +500,10 @@ func (x *explainer) verified(n *Modify) []string {
 
 // touches tells that a change can make a new key of a unique index.
 func touches(n *Modify, idx *catalog.Index) bool {
+	if n.Kind == Merge {
+		changed := n.changedBy()
+		return n.does(Insert) || slices.ContainsFunc(idx.Keys, func(k catalog.IndexKey) bool { return changed[k.Column] })
+	}
 	if n.Kind != Update {
 		return n.Kind == Insert
 	}
@@ -512,7 +517,7 @@ func touches(n *Modify, idx *catalog.Index) bool {
 
 func changesAny(n *Modify, columns []int) bool {
 	if n.Kind != Update {
-		return true
+		return true // of MERGE, as far as is known here
 	}
 	for _, c := range columns {
 		if n.Changed[c] {

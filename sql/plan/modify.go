@@ -12,9 +12,10 @@ const (
 	Insert ModifyKind = iota
 	Update
 	Delete
+	Merge
 )
 
-// Modify inserts, updates or deletes rows of a table.
+// Modify inserts, updates, deletes or merges rows of a table.
 //
 // The rows that Child makes are collected before the first one is written, so
 // that a statement never sees its own effects.
@@ -40,6 +41,9 @@ type Modify struct {
 	Generated []GeneratedColumn
 	Checks    []CheckExpr
 	Conflict  *Conflict // INSERT only
+	// Actions are the WHEN clauses of MERGE. Old is the row that matches, all null
+	// if none does; New is not used.
+	Actions []MergeAction
 	// ForeignKeys are the constraints of this table to verify after a change of
 	// their columns; Referenced those of other tables that refer to this one.
 	ForeignKeys []ForeignKeyCheck

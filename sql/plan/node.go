@@ -21,7 +21,8 @@ type Plan struct {
 	// Subqueries is the number of subqueries, CTEs the number of WITH queries.
 	Subqueries int
 	CTEs       int
-	// Command is the first word of the command tag: SELECT, INSERT, UPDATE, DELETE.
+	// Command is the first word of the command tag: SELECT, INSERT, UPDATE, DELETE,
+	// MERGE.
 	Command string
 	// Reads are the catalog rows that the plan depends on.
 	Reads []rwset.Read

@@ -55,7 +55,7 @@ type ExprPlan struct {
 	Reads      []rwset.Read
 }
 
-// Statement plans SELECT, VALUES, INSERT, UPDATE and DELETE (with WITH).
+// Statement plans SELECT, VALUES, INSERT, UPDATE, DELETE and MERGE (with WITH).
 // Errors are *pgerr.Error with a position.
 func Statement(stmt *pg.Node, opts *Options) (*Plan, error) {
 	p := newPlanner(opts)

@@ -68,7 +68,8 @@ func (p *planner) statement(stmt *pg.Node) (*Plan, error) {
 		command = "DELETE"
 		q, err = p.deleteStmt(s.DeleteStmt, top)
 	case *pg.Node_MergeStmt:
-		return nil, pgerr.NotBuilt("MERGE is not supported")
+		command = "MERGE"
+		q, err = p.mergeStmt(s.MergeStmt, top)
 	default:
 		return nil, pgerr.New(pgerr.InternalError, "statement cannot be planned")
 	}

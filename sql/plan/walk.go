@@ -266,6 +266,16 @@ func modifyExprs(n *Modify, f func(Expr)) {
 			f(e)
 		}
 	}
+	for _, a := range n.Actions {
+		if a.Cond != nil {
+			f(a.Cond)
+		}
+		for _, e := range a.New {
+			if e != nil {
+				f(e)
+			}
+		}
+	}
 	for _, g := range n.Generated {
 		f(g.Expr)
 	}

@@ -76,12 +76,12 @@ func speculate(t *testing.T, seed uint64, params func(*block.Params)) {
 		}
 	}
 	arrive(ahead[0])
-	for i := range 25 {
+	for i := range 16 {
 		b := ahead[0]
 		ahead = append(ahead[1:], s.next())
 		arrive(ahead[0])
 		same(t, nodes, b)
-		if i == 12 {
+		if i == 8 {
 			half.reopen()
 		}
 	}

@@ -9,5 +9,6 @@
 //
 // A statement that is a call of a contract is not executed here: it is handed
 // to Options.Submit, which signs it (a signing endpoint) or refuses it, and
-// waits for the receipt.
+// waits for the receipt. Inside a transaction block it goes to Options.Hold, if
+// there is one: it is executed at once and submitted by COMMIT.
 package sql

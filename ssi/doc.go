@@ -19,7 +19,8 @@
 //
 // The caller excludes what cannot take part before it calls: rejected
 // transactions, those whose reads changed between their snapshot and the
-// previous block (mvcc answers that question), and those that failed. This
-// package knows neither SQL nor storage, reads no clock, starts no goroutine
+// previous block (mvcc answers that question), and those that failed. Where
+// losers are executed again, each round is decided like a block of its own, and
+// [Overwrites] tells which failures are losers too. This package knows neither SQL nor storage, reads no clock, starts no goroutine
 // and never fails.
 package ssi

@@ -73,6 +73,33 @@ func TestPgbenchTransfer(t *testing.T) {
 	}
 }
 
+// pgbench in the other flow, on two accounts that everybody wants: with
+// --conflicts reexecute nobody has to try again.
+func TestPgbenchHotRow(t *testing.T) {
+	n := e2e.Start(t, "--flow", "execute-order-in-parallel", "--conflicts", "reexecute")
+	n.MustPsql(e2e.Admin, accounts)
+	n.MustPsql("alice", "SELECT open_accounts(1, 2, 1000000)")
+	script := filepath.Join(t.TempDir(), "hot.sql")
+	if err := os.WriteFile(script, []byte("SELECT transfer('1', '2', 1);\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := n.Pgbench("alice", "-n", "-M", "prepared", "-c", "8", "-j", "2", "-t", "50", "--failures-detailed", "-f", script)
+	if err != nil {
+		t.Fatalf("pgbench: %v\n%s", err, out)
+	}
+	t.Log(out)
+	if got := report(t, out, `number of failed transactions: (\d+)`); got != 0 {
+		t.Errorf("%d transactions failed", got)
+	}
+	if got := n.MustPsql(e2e.Admin, "SELECT balance FROM accounts WHERE id = '1'"); got != strconv.Itoa(1000000-400) {
+		t.Errorf("balance is %s after 400 transfers of 1", got)
+	}
+	if got := n.MustPsql(e2e.Admin, "SELECT count(*) FROM pgledger WHERE status = 'aborted'"); got != "0" {
+		t.Errorf("%s transactions were aborted", got)
+	}
+	checkReplay(t, n)
+}
+
 // report finds a number in what pgbench printed.
 func report(t *testing.T, out, pattern string) int {
 	t.Helper()

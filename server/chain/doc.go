@@ -13,12 +13,21 @@
 //	         repetitions, expiry, snapshot and signed time: rejected
 //	execute  all others in parallel, each alone on its snapshot: the block
 //	         before in order-then-execute, the signed one in
-//	         execute-order-in-parallel
+//	         execute-order-in-parallel, where it may be done already
 //	decide   stale or in conflict: aborted; an error of its own: failed; else
 //	         it commits, unless the block writes too much
 //	apply    the winners' writes, in block order
+//	rounds   if the network re-executes: losers again on what there is, by
+//	         execute, decide and apply, the last round one after the other
 //	system   deploy and user contracts, one after the other on what there is
 //	commit   ledger rows, block row and state hash, in one batch with the rest
+//
+// # Ahead of the block
+//
+// [Chain.Speculate] executes transactions of execute-order-in-parallel before
+// their block comes, [Chain.Preview] also tells what they give. What they find is
+// used by Process and is exactly what it would find itself: see Speculate for why.
+// Both are bounded, and nothing depends on them. [Chain.Close] ends them.
 //
 // # Faults
 //

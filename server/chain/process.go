@@ -100,6 +100,14 @@ func (c *Chain) begin(b *block.Block) *run {
 	return r
 }
 
+// release lets go of what executions hold that are not kept for the next block.
+func (r *run) release() {
+	for i := range r.list {
+		x := &r.list[i]
+		x.work, x.footprint, x.result, x.notices = nil, nil, nil, nil
+	}
+}
+
 // Process applies the block after the last one and returns the receipts of its
 // transactions, in block order. An error means that the block was not applied,
 // and that none will be any more: the node must stop.
@@ -164,6 +172,7 @@ func (c *Chain) process(b *block.Block) (receipts []Receipt, err error) {
 		return nil, err
 	}
 	c.ahead.advance(c, r.height(), r.list)
+	r.release()
 	return receipts, nil
 }
 

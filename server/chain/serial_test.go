@@ -65,7 +65,7 @@ func TestBlocksAreSerial(t *testing.T) {
 			s, n := programNode(t, g, 2, registers, lists)
 			m := newModel(registers, lists)
 			next := int64(0)
-			for range 80 {
+			for range 50 {
 				var txs []*block.Tx
 				var ids []int64
 				var ops []string

@@ -1,10 +1,16 @@
 package chain
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/tallystick/tallystick/blockstore/block"
+	"github.com/tallystick/tallystick/contracts"
+	"github.com/tallystick/tallystick/sql"
+	"github.com/tallystick/tallystick/sql/catalog"
+	"github.com/tallystick/tallystick/sql/datum"
+	"github.com/tallystick/tallystick/sql/exec"
 )
 
 // speculated executes a transaction ahead of its block and waits for it.
@@ -70,12 +76,12 @@ func speculate(t *testing.T, seed uint64, params func(*block.Params)) {
 		}
 	}
 	arrive(ahead[0])
-	for i := range 25 {
+	for i := range 16 {
 		b := ahead[0]
 		ahead = append(ahead[1:], s.next())
 		arrive(ahead[0])
 		same(t, nodes, b)
-		if i == 12 {
+		if i == 8 {
 			half.reopen()
 		}
 	}
@@ -218,4 +224,55 @@ func TestReplacedContract(t *testing.T) {
 	if r[0].Status != Aborted || r[1].Status != Committed {
 		t.Error(summary(r))
 	}
+}
+
+// TestSpeculativeFaults: an execution that fails for reasons of the node has no
+// outcome. The block executes the transaction again, and if that works, what
+// happened before has left no trace; if not, the node stops. A transaction that
+// fails in a later round of its block stops it just the same.
+func TestSpeculativeFaults(t *testing.T) {
+	broken := func(n *node, call func() error) *sql.Engine {
+		return sql.NewEngine(n.store, &exec.Functions{
+			Call: func(*exec.Env, *catalog.Func, []datum.Datum) (datum.Datum, error) { return datum.Null, call() },
+		}, sql.EngineOptions{})
+	}
+	s, n := bankNode(t, testGenesis(eop))
+	tx, again := s.tx(alice, "greet", "x"), s.tx(alice, "greet", "y")
+	good := n.chain.engine
+	n.chain.engine = broken(n, func() error { panic("broken") })
+	if p := n.speculated(tx); p.fault == nil {
+		t.Error("a panic is an outcome")
+	}
+	if _, err := n.chain.Preview(t.Context(), again); err == nil {
+		t.Error("a panic is a preview")
+	}
+	n.chain.engine = good
+	if r, err := n.chain.Preview(t.Context(), tx); err != nil || r.Err != nil || len(r.Notices) != 1 {
+		t.Errorf("preview: %+v, %v", r, err)
+	}
+	r := n.process(s.block(tx, again))
+	mustCommit(t, r)
+	if len(r[0].Notices) != 1 {
+		t.Errorf("notices are %v", r[0].Notices)
+	}
+	if m := n.chain.Metrics(); m.Speculated != 0 {
+		t.Errorf("%d faults were used", m.Speculated)
+	}
+
+	s, n = bankNode(t, testGenesis(reexecuting))
+	calls := 0
+	n.workers = 1
+	n.reopen()
+	functions := contracts.NewFunctions().Exec()
+	n.chain.engine = sql.NewEngine(n.store, &exec.Functions{
+		Call: func(env *exec.Env, f *catalog.Func, args []datum.Datum) (datum.Datum, error) {
+			if calls++; calls > 2 {
+				return datum.Null, errors.New("disk on fire")
+			}
+			return functions.Call(env, f, args)
+		},
+		CallSet: functions.CallSet,
+	}, sql.EngineOptions{})
+	b := s.block(s.tx(alice, "transfer", int64(1), 1, 2, num("1")), s.tx(alice, "transfer", int64(2), 1, 2, num("1")))
+	n.refuses(b, b, "disk on fire")
 }

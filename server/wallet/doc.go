@@ -7,6 +7,9 @@
 // by an admin becomes a proposal, an approval and a deployment, if the admin's
 // organization is the only one.
 //
+// In execute-order-in-parallel a call inside BEGIN is executed at once and handed
+// to the flow at COMMIT: see [Session.Hold].
+//
 // # Trust
 //
 // Whoever reaches the endpoint as a user signs as that user: the endpoint does

@@ -61,13 +61,20 @@ func (it *modifyIter) mergeAction(f *frame, a *mergeProg) (bool, error) {
 			WithHint("Ensure that not more than one source row matches any one target row.")
 	}
 	if a.kind == plan.Delete {
+		if ok, err := it.p.triggers.beforeRow(f, plan.Delete, it.oldRow, nil, nil); err != nil || !ok {
+			return false, err
+		}
 		return true, it.delete(f)
 	}
-	if err := it.compute(f, a.new); err != nil {
+	old := it.oldRow
+	if a.kind == plan.Insert {
+		old = nil
+	}
+	if ok, err := it.compute(f, a.new, a.kind, old, a.changed); err != nil || !ok {
 		return false, err
 	}
 	if a.kind == plan.Update {
-		return true, it.update(f, a.changed)
+		return true, it.update(f, a.changed, a.changed)
 	}
 	return true, it.insert(f)
 }

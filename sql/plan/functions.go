@@ -270,7 +270,7 @@ func (p *planner) bindCall(f *callee, m builtin.Match, args []Expr, loc int32) (
 	for i, a := range ordered {
 		actual[i] = a.Type()
 	}
-	retDesc := datum.Record
+	var retDesc *datum.Desc
 	if f.builtin != nil {
 		retDesc = f.builtin.Ret
 	} else {

@@ -129,13 +129,6 @@ func isSystemColumn(name string) bool {
 	return false
 }
 
-func (def *tableDef) at(err error, loc int32) error {
-	if e, ok := pgerr.From(err); ok {
-		return e.At(parse.Position(def.st.Script, loc))
-	}
-	return err
-}
-
 // constraint reads one constraint; on is the column that it stands at, nil for
 // a table constraint.
 func (def *tableDef) constraint(c *pg.Constraint, on []string) error {

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -177,7 +179,7 @@ func (c *cluster) start(i int, bootstrap []Peer) *node {
 		Remember:  c.genesis.Genesis.Params.ValidityWindow,
 		// Long enough for a machine that is busy with other tests.
 		ElectionTimeout: 300 * time.Millisecond,
-		Logger:          slog.New(slog.DiscardHandler),
+		Logger:          testLogger(n.name),
 	}
 	if c.tune != nil {
 		c.tune(&opts)
@@ -410,3 +412,14 @@ func (c *cluster) conform() *orderingtest.Cluster {
 	}
 	return tc
 }
+
+// testLogger discards, unless the tests run with -log.
+func testLogger(name string) *slog.Logger {
+	if !*logging {
+		return slog.New(slog.DiscardHandler)
+	}
+	h := slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})
+	return slog.New(h).With("orderer", name)
+}
+
+var logging = flag.Bool("log", false, "show what orderers log")

@@ -39,7 +39,7 @@ func (o *Orderer) startRaft() error {
 	// start in this process, so this package holds the meta store.
 	meta := &metadb.BoltMetaDB{}
 	o.onClose(meta)
-	logs, err := wal.Open(dir, wal.WithMetaStore(meta), wal.WithLogger(logger.Named("raft-wal")))
+	logs, err := wal.Open(dir, wal.WithMetaStore(meta), wal.WithSegmentSize(o.opts.SegmentBytes), wal.WithLogger(logger.Named("raft-wal")))
 	if err != nil {
 		return fmt.Errorf("raft: opening the log in %s: %w", dir, err)
 	}
@@ -60,6 +60,7 @@ func (o *Orderer) startRaft() error {
 	if err != nil {
 		return fmt.Errorf("raft: %w", err)
 	}
+	o.entries = cache
 	transport := hraft.NewNetworkTransportWithConfig(&hraft.NetworkTransportConfig{
 		Stream: o.mux, MaxPool: maxIdleConns, Timeout: rpcTimeout, Logger: logger,
 	})
@@ -81,7 +82,8 @@ func (o *Orderer) libraryConfig(logger hclog.Logger) *hraft.Config {
 	conf.LeaderLeaseTimeout = o.opts.ElectionTimeout / 2
 	conf.CommitTimeout = o.opts.CommitInterval
 	conf.MaxAppendEntries = maxAppendEntries
-	conf.BatchApplyCh = true
+	// An entry left in that buffer when the library shuts down gets no answer.
+	conf.BatchApplyCh = false
 	conf.SnapshotThreshold = o.opts.SnapshotEntries
 	conf.TrailingLogs = o.opts.TrailingEntries
 	conf.SnapshotInterval = o.opts.SnapshotCheck

@@ -26,6 +26,7 @@ type Orderer struct {
 	member uint16 // position of the signer among the orderers
 
 	raft    *hraft.Raft
+	entries hraft.LogStore
 	started chan struct{} // closed when raft is set
 	mux     *mux
 	closers []io.Closer // what the library does not close, the last one first

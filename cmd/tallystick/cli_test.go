@@ -59,7 +59,6 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"dev", `"data" not set`},
 		{"dev --data " + data + " extra", "unknown command"},
 		{"dev --data " + data + " --flow execute-order-in-parallel", "SQLSTATE 0A000"},
-		{"dev --data " + data + " --orderer raft", "SQLSTATE 0A000"},
 		{"dev --data " + data + " --orderer pbft", "SQLSTATE 0A000"},
 		{"dev --data " + data + " --orderer zyzzyva", "SQLSTATE 0A000"},
 		{"dev --data " + data + " --conflicts reexecute", "SQLSTATE 0A000"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -150,37 +151,49 @@ func (c *cluster) peers(n int) []Peer {
 	return peers
 }
 
+// options are those of orderer i over its store.
+func (c *cluster) options(i int, bootstrap []Peer, tip *block.Block, store *blockstore.Store) Options {
+	c.t.Helper()
+	name := c.peer(i).Address
+	return Options{
+		Network:  c.genesis.Genesis.NetworkID(),
+		ConfigID: c.genesis.ConfigID,
+		Orderers: c.genesis.Genesis.Orderers,
+		Signer:   c.signers[i],
+		Tip:      tip, Persist: store.AppendBatch, Source: store.Get,
+		Dir:       filepath.Join(c.dir, name, "raft"),
+		Bootstrap: bootstrap,
+		Address:   name,
+		Listener:  c.fabric.listen(c.t, name),
+		Dial:      c.fabric.dialer(name),
+		Cutter:    cutter.Config{MaxTxs: 10, MaxBytes: 1 << 20, Timeout: 2000, Pipeline: 1},
+		Remember:  c.genesis.Genesis.Params.ValidityWindow,
+		// Long enough for a machine that is busy with other tests.
+		ElectionTimeout: 300 * time.Millisecond,
+		Logger:          testLogger(name),
+	}
+}
+
+func (c *cluster) openStore(i int) *blockstore.Store {
+	c.t.Helper()
+	s, err := blockstore.Open(filepath.Join(c.dir, c.peer(i).Address, "blocks"), blockstore.Options{Genesis: c.genesis.Genesis})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
 // start starts orderer i, in a network that began with the given ones.
 func (c *cluster) start(i int, bootstrap []Peer) *node {
 	c.t.Helper()
 	n := &node{name: c.peer(i).Address}
-	var err error
-	n.store, err = blockstore.Open(filepath.Join(c.dir, n.name, "blocks"), blockstore.Options{Genesis: c.genesis.Genesis})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	n.store = c.openStore(i)
 	height, _ := n.store.Tip()
 	tip, err := n.store.Get(height)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	opts := Options{
-		Network:  c.genesis.Genesis.NetworkID(),
-		ConfigID: c.genesis.ConfigID,
-		Orderers: c.genesis.Genesis.Orderers,
-		Signer:   c.signers[i],
-		Tip:      tip, Persist: n.store.AppendBatch, Source: n.store.Get,
-		Dir:       filepath.Join(c.dir, n.name, "raft"),
-		Bootstrap: bootstrap,
-		Address:   n.name,
-		Listener:  c.fabric.listen(c.t, n.name),
-		Dial:      c.fabric.dialer(n.name),
-		Cutter:    cutter.Config{MaxTxs: 10, MaxBytes: 1 << 20, Timeout: 2000, Pipeline: 1},
-		Remember:  c.genesis.Genesis.Params.ValidityWindow,
-		// Long enough for a machine that is busy with other tests.
-		ElectionTimeout: 300 * time.Millisecond,
-		Logger:          testLogger(n.name),
-	}
+	opts := c.options(i, bootstrap, tip, n.store)
 	if c.tune != nil {
 		c.tune(&opts)
 	}
@@ -421,5 +434,8 @@ func testLogger(name string) *slog.Logger {
 	h := slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})
 	return slog.New(h).With("orderer", name)
 }
+
+// textLogger writes what is of level Info at least.
+func textLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
 var logging = flag.Bool("log", false, "show what orderers log")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,9 +18,7 @@ var soak = flag.Duration("soak", 0, "how long TestChaos goes on; seconds of cras
 // client submits transactions to one orderer, and what that has not brought into
 // a block in time to the next one, as a client without a receipt does.
 type client struct {
-	c    *cluster
-	txs  []*block.Tx
-	sent atomic.Int64
+	txs []*block.Tx
 }
 
 // run submits everything once, to the orderers that run at the time.
@@ -43,7 +40,6 @@ func (cl *client) run(ctx context.Context, pick func(i int) *Orderer) {
 				break
 			}
 		}
-		cl.sent.Add(1)
 	}
 }
 

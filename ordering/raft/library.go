@@ -82,8 +82,7 @@ func (o *Orderer) libraryConfig(logger hclog.Logger) *hraft.Config {
 	conf.LeaderLeaseTimeout = o.opts.ElectionTimeout / 2
 	conf.CommitTimeout = o.opts.CommitInterval
 	conf.MaxAppendEntries = maxAppendEntries
-	// An entry left in that buffer when the library shuts down gets no answer.
-	conf.BatchApplyCh = false
+	conf.BatchApplyCh = true // entries that come during one sync share the next
 	conf.SnapshotThreshold = o.opts.SnapshotEntries
 	conf.TrailingLogs = o.opts.TrailingEntries
 	conf.SnapshotInterval = o.opts.SnapshotCheck

@@ -42,7 +42,13 @@ func (s *sequencer) now() int64 { return time.Since(s.began).Microseconds() }
 func (s *sequencer) run() {
 	settled := make(chan struct{})
 	go s.settle(settled)
-	defer func() { close(s.futures); <-settled }()
+	defer func() {
+		close(s.futures)
+		select {
+		case <-settled:
+		case <-s.o.end.Done(): // a library that was shut down leaves some unanswered
+		}
+	}()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	closing := s.o.closing

@@ -56,7 +56,7 @@ func (o *Orderer) startRaft() error {
 	if err != nil {
 		return err
 	}
-	cache, err := hraft.NewLogCache(cachedEntries, logs)
+	cache, err := hraft.NewLogCache(cachedEntries, &logStore{logs, o})
 	if err != nil {
 		return fmt.Errorf("raft: %w", err)
 	}
@@ -72,6 +72,25 @@ func (o *Orderer) startRaft() error {
 		return fmt.Errorf("raft: starting: %w", err)
 	}
 	return nil
+}
+
+// logStore ends the service when the log cannot be written: the library would go
+// on as a follower that never stores anything.
+type logStore struct {
+	*wal.WAL
+	o *Orderer
+}
+
+// StoreLog implements the library's interface.
+func (s *logStore) StoreLog(l *hraft.Log) error { return s.StoreLogs([]*hraft.Log{l}) }
+
+// StoreLogs implements the library's interface.
+func (s *logStore) StoreLogs(logs []*hraft.Log) error {
+	err := s.WAL.StoreLogs(logs)
+	if err != nil {
+		s.o.stop(fmt.Errorf("raft: writing the log: %w", err))
+	}
+	return err
 }
 
 func (o *Orderer) libraryConfig(logger hclog.Logger) *hraft.Config {

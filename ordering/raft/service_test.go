@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	wal "github.com/hashicorp/raft-wal"
+
 	"github.com/tallystick/tallystick/blockstore/block"
 	"github.com/tallystick/tallystick/identity"
 	"github.com/tallystick/tallystick/ordering"
@@ -107,6 +109,31 @@ func TestPersistFails(t *testing.T) {
 	more := maker.Some(20)
 	c.submit(2, more...)
 	c.agree(append(txs, more...), 1, 2)
+}
+
+// TestLogFails: so does a log that cannot be written.
+func TestLogFails(t *testing.T) {
+	c := newCluster(t, 1, quick)
+	c.startAll()
+	c.crown(0)
+	o := c.nodes[0].Orderer
+	for _, closer := range o.closers {
+		if log, ok := closer.(*wal.WAL); ok {
+			if err := log.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	tx := orderingtest.NewTxMaker(c.genesis.Genesis.NetworkID()).Next()
+	c.submit(0, tx)
+	err := o.Deliver(t.Context(), 1, func(*block.Block) error { return nil })
+	if !errors.Is(err, wal.ErrClosed) {
+		t.Errorf("the orderer ends with %v", err)
+	}
+	if err := o.Close(); !errors.Is(err, wal.ErrClosed) {
+		t.Errorf("Close says %v", err)
+	}
+	c.forget(0)
 }
 
 // TestStoreOfAnotherChain: an orderer whose store and log disagree ends instead of

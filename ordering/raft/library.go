@@ -25,6 +25,11 @@ const (
 	// once.
 	maxAppendEntries = 32
 	rpcTimeout       = 10 * time.Second // to transfer them
+	// maxRPCsInFlight is far more than the pipeline has entries. With the library's
+	// default of 2 a leader that meets a newer term can wait for ever for a
+	// response that nobody reads, and then never shuts down; this many slots
+	// cannot fill up before it notices.
+	maxRPCsInFlight = 130
 	maxIdleConns     = 3
 )
 
@@ -62,7 +67,7 @@ func (o *Orderer) startRaft() error {
 	}
 	o.entries = cache
 	transport := hraft.NewNetworkTransportWithConfig(&hraft.NetworkTransportConfig{
-		Stream: o.mux, MaxPool: maxIdleConns, Timeout: rpcTimeout, Logger: logger,
+		Stream: o.mux, MaxPool: maxIdleConns, MaxRPCsInFlight: maxRPCsInFlight, Timeout: rpcTimeout, Logger: logger,
 	})
 	conf := o.libraryConfig(logger)
 	if err := o.bootstrap(conf, cache, logs, snapshots, transport); err != nil {

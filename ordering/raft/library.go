@@ -30,7 +30,7 @@ const (
 	// response that nobody reads, and then never shuts down; this many slots
 	// cannot fill up before it notices.
 	maxRPCsInFlight = 130
-	maxIdleConns     = 3
+	maxIdleConns    = 3
 )
 
 // startRaft opens log and snapshots and starts the library.

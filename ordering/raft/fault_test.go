@@ -141,7 +141,12 @@ func TestLeaderCrashes(t *testing.T) {
 // TestLeaderIsCutOff: without a majority nothing is delivered; what the old
 // leader was given meanwhile is ordered once it is back, by the new one.
 func TestLeaderIsCutOff(t *testing.T) {
-	c := newCluster(t, 3, nil)
+	t.Run("log", func(t *testing.T) { testLeaderIsCutOff(t, nil) })
+	t.Run("snapshot", func(t *testing.T) { testLeaderIsCutOff(t, func(o *Options) { compact(o, 8, 2) }) })
+}
+
+func testLeaderIsCutOff(t *testing.T, tune func(*Options)) {
+	c := newCluster(t, 3, tune)
 	c.startAll()
 	c.crown(0)
 	maker := orderingtest.NewTxMaker(c.genesis.Genesis.NetworkID())
@@ -153,12 +158,12 @@ func TestLeaderIsCutOff(t *testing.T) {
 	c.fabric.isolate("orderer0", true)
 	inside := maker.Some(70)
 	c.submit(0, inside...) // waits with the one that is alone
-	outside := maker.Some(90)
-	c.submit(1, outside[:45]...)
-	c.submit(2, outside[45:]...)
 	both := maker.Some(20)
 	c.submit(0, both...)
 	c.submit(1, both...)
+	outside := maker.Some(600)
+	c.submit(1, outside[:300]...)
+	c.submit(2, outside[300:]...)
 	c.leader(1, 2)
 	c.agree(append(append([]*block.Tx(nil), before...), append(outside, both...)...), 1, 2)
 	c.until("the old leader goes on alone", func() bool { return !c.nodes[0].Leads() })

@@ -168,6 +168,7 @@ func (f *fetcher) take(b *block.Block) error {
 	if !f.o.push(b) {
 		return context.Cause(f.o.end)
 	}
+	f.o.pool.remove(itemsOf(b))
 	f.prev = b
 	return nil
 }

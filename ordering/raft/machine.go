@@ -49,7 +49,9 @@ func (m *machine) resume(from state) error {
 		if b, err = m.o.durable(h); err != nil {
 			return err
 		}
-		m.o.recent.admit(h, itemsOf(b))
+		items := itemsOf(b)
+		m.o.recent.admit(h, items)
+		m.o.pool.remove(items)
 	}
 	m.state, m.missing = from, nil
 	m.o.applied.Store(from.number)

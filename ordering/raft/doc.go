@@ -52,6 +52,12 @@
 // missing blocks are fetched from other orderers, and the last one must have the
 // snapshot's hash.
 //
+// Known fault: raft-wal 0.4.0 seals a file without its index when the library
+// cuts off entries that a new leader does not have, and cannot read that file
+// after the next start ("sealed segment has no index block"): such an orderer
+// panics in [Start]. Nothing is lost with the others; it has to join anew under
+// another key.
+//
 // # Connections
 //
 // All connections come over one listener and begin with a byte that says what

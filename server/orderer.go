@@ -39,7 +39,7 @@ func (n *Node) startOrderer(l layout, signer *identity.Signer, tip *block.Block,
 			Tip: tip, Persist: n.blocks.AppendBatch, Source: n.blocks.Get,
 			Dir: l.raft(), Bootstrap: []raft.Peer{{Key: signer.Public(), Address: loneOrderer}},
 			Address: loneOrderer, Listener: newDeafListener(), Dial: dialNobody,
-			ElectionTimeout: loneElection, SegmentBytes: loneSegment, Cutter: cut, Remember: params.ValidityWindow, Logger: n.log,
+			ElectionTimeout: loneElection, Cutter: cut, Remember: params.ValidityWindow, Logger: n.log,
 		})
 	default:
 		return nil, fmt.Errorf("server: the network was made with --orderer %s, which this version cannot run", params.Orderer)
@@ -51,7 +51,6 @@ func (n *Node) startOrderer(l layout, signer *identity.Signer, tip *block.Block,
 const (
 	loneOrderer  = "orderer" // stands in the log: it must not change
 	loneElection = 50 * time.Millisecond
-	loneSegment  = 8 << 20 // twice the largest block by default
 )
 
 func dialNobody(_ context.Context, address string) (net.Conn, error) {

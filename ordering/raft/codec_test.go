@@ -333,7 +333,6 @@ func TestOptionsValidate(t *testing.T) {
 		"not one of":        func(o *Options) { o.Bootstrap = []Peer{{Key: [32]byte{1}, Address: "a"}} },
 		"without address":   func(o *Options) { o.Bootstrap[0].Address = "" },
 		"alone":             func(o *Options) { o.Orderers.Quorum = 2 },
-		"files of the log":  func(o *Options) { o.SegmentBytes = 1 },
 		"too short":         func(o *Options) { o.SnapshotCheck = 1 },
 		"blocks of nothing": func(o *Options) { o.Cutter.MaxTxs = 0 },
 	} {

@@ -1,6 +1,6 @@
 // Package raft is the ordering service of several orderers that may crash but do
-// not lie: agreement by the Raft protocol (hashicorp/raft, its log in
-// raft-wal), blocks by the rules of the network.
+// not lie: agreement by the Raft protocol (hashicorp/raft), blocks by
+// the rules of the network.
 //
 // # What is agreed on
 //
@@ -52,11 +52,14 @@
 // missing blocks are fetched from other orderers, and the last one must have the
 // snapshot's hash.
 //
-// Known fault: raft-wal 0.4.0 seals a file without its index when the library
-// cuts off entries that a new leader does not have, and cannot read that file
-// after the next start ("sealed segment has no index block"): such an orderer
-// panics in [Start]. Nothing is lost with the others; it has to join anew under
-// another key.
+// The log is a store of this package's own in Pebble (logstore.go), and the
+// library's term and vote are with it. The library's authors offer raft-wal, but
+// version 0.4.0 seals a file without its index when entries are cut off that a
+// new leader does not have, and cannot read that file after the next start
+// ("sealed segment has no index block"): an orderer that crashed after it had led
+// could not come back. Pebble, which other packages of this module have anyway,
+// cuts both ends of the log with a range deletion in the same write-ahead log as
+// the entries, so a crash leaves what was there before or after it.
 //
 // # Connections
 //

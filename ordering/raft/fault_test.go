@@ -200,10 +200,9 @@ func TestRestartOfAll(t *testing.T) {
 	}
 }
 
-// compact makes snapshots frequent and the log short. The library reads what was
-// cut off its log as long as the file is there, so files are small.
+// compact makes snapshots frequent and the log short.
 func compact(o *Options, entries, trailing uint64) {
-	o.SnapshotEntries, o.TrailingEntries, o.SnapshotCheck, o.SegmentBytes = entries, trailing, 20*time.Millisecond, minSegmentBytes
+	o.SnapshotEntries, o.TrailingEntries, o.SnapshotCheck = entries, trailing, 20*time.Millisecond
 }
 
 // TestLaggardGetsSnapshot: an orderer that was away so long that the log no longer

@@ -10,14 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/hashicorp/go-hclog"
 	hraft "github.com/hashicorp/raft"
-	wal "github.com/hashicorp/raft-wal"
-	"github.com/hashicorp/raft-wal/metadb"
 )
 
 const (
-	walName = "wal" // directory of the log; snapshots are beside it
+	logName = "log" // directory of the log; snapshots are beside it
 
 	keptSnapshots = 2
 	cachedEntries = 128 // in memory, for followers that are up to date
@@ -35,16 +34,12 @@ const (
 
 // startRaft opens log and snapshots and starts the library.
 func (o *Orderer) startRaft() error {
-	dir := filepath.Join(o.opts.Dir, walName)
+	dir := filepath.Join(o.opts.Dir, logName)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("raft: %w", err)
 	}
 	logger := newLogger(o.log)
-	// Closing the log leaves its meta store open, and locked against the next
-	// start in this process, so this package holds the meta store.
-	meta := &metadb.BoltMetaDB{}
-	o.onClose(meta)
-	logs, err := wal.Open(dir, wal.WithMetaStore(meta), wal.WithSegmentSize(o.opts.SegmentBytes), wal.WithLogger(logger.Named("raft-wal")))
+	logs, err := openLog(vfs.Default, dir, o.log, o.stop)
 	if err != nil {
 		return fmt.Errorf("raft: opening the log in %s: %w", dir, err)
 	}
@@ -61,7 +56,7 @@ func (o *Orderer) startRaft() error {
 	if err != nil {
 		return err
 	}
-	cache, err := hraft.NewLogCache(cachedEntries, &logStore{logs, o})
+	cache, err := hraft.NewLogCache(cachedEntries, logs)
 	if err != nil {
 		return fmt.Errorf("raft: %w", err)
 	}
@@ -77,25 +72,6 @@ func (o *Orderer) startRaft() error {
 		return fmt.Errorf("raft: starting: %w", err)
 	}
 	return nil
-}
-
-// logStore ends the service when the log cannot be written: the library would go
-// on as a follower that never stores anything.
-type logStore struct {
-	*wal.WAL
-	o *Orderer
-}
-
-// StoreLog implements the library's interface.
-func (s *logStore) StoreLog(l *hraft.Log) error { return s.StoreLogs([]*hraft.Log{l}) }
-
-// StoreLogs implements the library's interface.
-func (s *logStore) StoreLogs(logs []*hraft.Log) error {
-	err := s.WAL.StoreLogs(logs)
-	if err != nil {
-		s.o.stop(fmt.Errorf("raft: writing the log: %w", err))
-	}
-	return err
 }
 
 func (o *Orderer) libraryConfig(logger hclog.Logger) *hraft.Config {

@@ -28,8 +28,6 @@ const (
 	// thousand blocks.
 	DefaultSnapshotEntries = 1024
 	DefaultTrailingEntries = 512
-	// DefaultSegmentBytes is the default size of the log's files.
-	DefaultSegmentBytes = 64 << 20
 	// DefaultFlushTimeout is how long Close waits for what was accepted.
 	DefaultFlushTimeout = 5 * time.Second
 
@@ -38,9 +36,6 @@ const (
 	maxPipeline = 256
 	// minElectionTimeout is what the library accepts, with room for the lease.
 	minElectionTimeout = 20 * time.Millisecond
-	// A larger entry gets a file of its own.
-	minSegmentBytes = 4 << 10
-	maxSegmentBytes = 1 << 30
 )
 
 // Peer is an orderer as others reach it.
@@ -102,10 +97,7 @@ type Options struct {
 	SnapshotEntries, TrailingEntries uint64
 	// SnapshotCheck is how often the log is looked at for that; 10 s if 0.
 	SnapshotCheck time.Duration
-	// SegmentBytes is the size of the log's files, which are allocated at once and
-	// removed as a whole; DefaultSegmentBytes if 0.
-	SegmentBytes int
-	FlushTimeout time.Duration // DefaultFlushTimeout if 0
+	FlushTimeout  time.Duration // DefaultFlushTimeout if 0
 
 	// Clock returns the time that blocks propose, Unix microseconds; the system
 	// clock if nil. It may stand still or run backwards.
@@ -125,7 +117,6 @@ func (o *Options) EnsureDefaults() {
 	setDefault(&o.SnapshotEntries, DefaultSnapshotEntries)
 	setDefault(&o.TrailingEntries, DefaultTrailingEntries)
 	setDefault(&o.SnapshotCheck, 10*time.Second)
-	setDefault(&o.SegmentBytes, DefaultSegmentBytes)
 	setDefault(&o.FlushTimeout, DefaultFlushTimeout)
 	if o.Dial == nil {
 		o.Dial = func(ctx context.Context, address string) (net.Conn, error) {
@@ -165,8 +156,6 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("raft: election timeout of %v is less than %v", o.ElectionTimeout, minElectionTimeout)
 	case o.CommitInterval < time.Millisecond || o.CommitInterval > o.ElectionTimeout/2:
 		return fmt.Errorf("raft: commit interval of %v is not from 1 ms to half the election timeout", o.CommitInterval)
-	case o.SegmentBytes < minSegmentBytes || o.SegmentBytes > maxSegmentBytes:
-		return fmt.Errorf("raft: files of %d bytes for the log, not from %d to %d", o.SegmentBytes, minSegmentBytes, maxSegmentBytes)
 	case o.SnapshotCheck < 5*time.Millisecond || o.FlushTimeout < 0:
 		return errors.New("raft: an interval is too short")
 	}

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	wal "github.com/hashicorp/raft-wal"
-
 	"github.com/tallystick/tallystick/blockstore/block"
 	"github.com/tallystick/tallystick/identity"
 	"github.com/tallystick/tallystick/ordering"
@@ -118,7 +116,7 @@ func TestLogFails(t *testing.T) {
 	c.crown(0)
 	o := c.nodes[0].Orderer
 	for _, closer := range o.closers {
-		if log, ok := closer.(*wal.WAL); ok {
+		if log, ok := closer.(*logStore); ok {
 			if err := log.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -127,10 +125,10 @@ func TestLogFails(t *testing.T) {
 	tx := orderingtest.NewTxMaker(c.genesis.Genesis.NetworkID()).Next()
 	c.submit(0, tx)
 	err := o.Deliver(t.Context(), 1, func(*block.Block) error { return nil })
-	if !errors.Is(err, wal.ErrClosed) {
+	if !errors.Is(err, errLogClosed) {
 		t.Errorf("the orderer ends with %v", err)
 	}
-	if err := o.Close(); !errors.Is(err, wal.ErrClosed) {
+	if err := o.Close(); !errors.Is(err, errLogClosed) {
 		t.Errorf("Close says %v", err)
 	}
 	c.forget(0)
@@ -209,9 +207,9 @@ func TestLogLevels(t *testing.T) {
 	var out strings.Builder
 	logger := newLogger(textLogger(&out))
 	logger.Info("not this")
-	logger.Named("wal").Warn("something", "entry", 7)
+	logger.Named("snapshot").Warn("something", "entry", 7)
 	logger.Error("worse")
-	if got := out.String(); !strings.Contains(got, `level=WARN msg="wal something" component=raft entry=7`) ||
+	if got := out.String(); !strings.Contains(got, `level=WARN msg="snapshot something" component=raft entry=7`) ||
 		!strings.Contains(got, "level=ERROR msg=worse") || strings.Contains(got, "not this") {
 		t.Errorf("logged: %s", got)
 	}

@@ -25,7 +25,10 @@ type Orderer struct {
 	id     hraft.ServerID
 	member uint16 // position of the signer among the orderers
 
-	raft    *hraft.Raft
+	raft *hraft.Raft
+	// endRaft tells the library to stop. Of its futures only the first one waits
+	// for that, so all callers get that one.
+	endRaft func() hraft.Future
 	entries hraft.LogStore
 	started chan struct{} // closed when raft is set
 	mux     *mux
@@ -100,6 +103,7 @@ func (o *Orderer) open() error {
 	if err := o.startRaft(); err != nil {
 		return err
 	}
+	o.endRaft = sync.OnceValue(o.raft.Shutdown)
 	close(o.started)
 	observations := make(chan hraft.Observation, 16)
 	o.raft.RegisterObserver(hraft.NewObserver(observations, false, func(ob *hraft.Observation) bool {
@@ -110,7 +114,7 @@ func (o *Orderer) open() error {
 	o.routers.Go(o.route)
 	o.serving.Go(func() {
 		<-o.end.Done()
-		o.raft.Shutdown() // after a fault the others go on without this orderer
+		o.endRaft() // after a fault the others go on without this orderer
 	})
 	return nil
 }
@@ -271,7 +275,7 @@ func (o *Orderer) shutdown() error {
 	o.cancelClosed()
 	var ending hraft.Future
 	if o.raft != nil {
-		ending = o.raft.Shutdown()
+		ending = o.endRaft()
 	}
 	err := o.mux.shutdown() // ends the calls that the library waits for
 	if ending != nil {

@@ -2,9 +2,12 @@ package raft
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	hraft "github.com/hashicorp/raft"
 
 	"github.com/tallystick/tallystick/blockstore/block"
 	"github.com/tallystick/tallystick/identity"
@@ -130,6 +133,43 @@ func TestLogFails(t *testing.T) {
 	}
 	if err := o.Close(); !errors.Is(err, errLogClosed) {
 		t.Errorf("Close says %v", err)
+	}
+	c.forget(0)
+}
+
+// TestCloseAfterFault waits for the library, which uses the directory until it has
+// ended.
+func TestCloseAfterFault(t *testing.T) {
+	c := newCluster(t, 1, quick)
+	c.startAll()
+	c.crown(0)
+	o := c.nodes[0].Orderer
+	var logs *logStore
+	for _, closer := range o.closers {
+		if l, ok := closer.(*logStore); ok {
+			logs = l
+		}
+	}
+	logs.writing.Lock()
+	c.submit(0, orderingtest.NewTxMaker(c.genesis.Genesis.NetworkID()).Next())
+	c.until("nothing is written", func() bool {
+		stacks := make([]byte, 1<<20)
+		return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "(*logStore).StoreLogs(")
+	})
+	fault := errors.New("crashed")
+	o.stop(fault)
+	c.until("the library is not told", func() bool { return o.raft.State() == hraft.Shutdown })
+	closed := make(chan error, 1)
+	go func() { closed <- o.Close() }()
+	select {
+	case <-closed:
+		t.Error("closed while the library writes")
+		logs.writing.Unlock()
+	case <-time.After(100 * time.Millisecond):
+		logs.writing.Unlock()
+		if err := <-closed; !errors.Is(err, fault) {
+			t.Errorf("Close says %v", err)
+		}
 	}
 	c.forget(0)
 }

@@ -339,5 +339,5 @@ func TestTransferUnderLoad(t *testing.T) {
 
 // TestChaos crashes, cuts off and restarts orderers at random under load.
 func TestChaos(t *testing.T) {
-	chaos(t, max(*soak, 5*time.Second))
+	chaos(t, max(*soak, 3*time.Second))
 }

@@ -15,7 +15,7 @@
 // id alone: the id does not cover the signature, so a copy with a false
 // signature has the same id and must not displace the genuine one.
 //
-// Implementations: solo (one orderer, embedded in a node). The package
-// orderingtest is the suite that every implementation has to pass; cutter
-// decides where a block ends.
+// Implementations: solo (one orderer, embedded in a node) and raft (several that
+// may crash but do not lie). The package orderingtest is the suite that every
+// implementation has to pass; cutter decides where a block ends.
 package ordering

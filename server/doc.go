@@ -9,6 +9,7 @@
 //	keys/      private keys, one file a user: keys/alice.pem
 //	blocks/    block store: pgblockstore-*
 //	state/     row versions (Pebble), a function of the blocks
+//	raft/      log, vote and snapshots of the orderer (--orderer raft only)
 //
 // The block store is the log and the only thing that has to be kept; the state
 // is rebuilt by replay when it is missing. A state that is ahead of the blocks

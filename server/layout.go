@@ -19,6 +19,7 @@ const (
 	keysName    = "keys"
 	blocksName  = "blocks"
 	stateName   = "state"
+	raftName    = "raft"
 
 	genesisTempName = "genesis.tmp"
 	keySuffix       = ".pem"
@@ -32,6 +33,7 @@ func (l layout) genesis() string { return filepath.Join(l.dir, genesisName) }
 func (l layout) keys() string    { return filepath.Join(l.dir, keysName) }
 func (l layout) blocks() string  { return filepath.Join(l.dir, blocksName) }
 func (l layout) state() string   { return filepath.Join(l.dir, stateName) }
+func (l layout) raft() string    { return filepath.Join(l.dir, raftName) }
 
 func (l layout) key(user string) string { return filepath.Join(l.keys(), user+keySuffix) }
 
@@ -61,7 +63,7 @@ func (l layout) create() error {
 		switch e.Name() {
 		case lockName, keysName, genesisTempName:
 			// What an interrupted first start leaves.
-		case blocksName, stateName:
+		case blocksName, stateName, raftName:
 			return fmt.Errorf("server: %s has %s and no %s: it is damaged, or the rest of a copy", l.dir, e.Name(), genesisName)
 		default:
 			return fmt.Errorf("server: %s is not empty and is no data directory (it has %s)", l.dir, e.Name())

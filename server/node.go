@@ -13,7 +13,6 @@ import (
 	"github.com/tallystick/tallystick/blockstore/block"
 	"github.com/tallystick/tallystick/identity"
 	"github.com/tallystick/tallystick/ordering/cutter"
-	"github.com/tallystick/tallystick/ordering/solo"
 	"github.com/tallystick/tallystick/server/chain"
 	"github.com/tallystick/tallystick/server/flow"
 	"github.com/tallystick/tallystick/server/pgwire"
@@ -37,7 +36,7 @@ type Node struct {
 	genesis  *block.Genesis
 	blocks   *blockstore.Store
 	state    *state
-	orderer  *solo.Orderer
+	orderer  embedded
 	flow     *flow.Flow
 	wallet   *wallet.Wallet
 	front    *pgwire.Server
@@ -148,13 +147,7 @@ func (n *Node) startOrdering(l layout) error {
 	}
 	cut := cutter.FromParams(&n.genesis.Params)
 	cut.MaxInFlight = maxInFlight
-	network := n.genesis.NetworkID()
-	n.orderer, err = solo.Start(solo.Options{
-		Network: network, ConfigID: network, Orderers: n.genesis.Orderers, Signer: signer,
-		Tip: tip, Persist: n.blocks.AppendBatch, Source: n.blocks.Get,
-		Cutter: cut, Remember: n.genesis.Params.ValidityWindow,
-	})
-	if err != nil {
+	if n.orderer, err = n.startOrderer(l, signer, tip, cut); err != nil {
 		return err
 	}
 	n.onClose(n.orderer.Close)

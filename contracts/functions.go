@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/tallystick/tallystick/contracts/determinism"
 	"github.com/tallystick/tallystick/contracts/plpgsql"
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
@@ -22,6 +23,10 @@ type Functions struct {
 	// Virtual finds the computed relations that functions outside of schema
 	// blockchain may read; nil means none. Set before first use.
 	Virtual func(schema, name string) *plan.Virtual
+	// Verify says whether a contract may execute a statement: determinism.Verify,
+	// unless the language is to be tested without the rules for contracts. Set
+	// before first use.
+	Verify func(*plpgsql.Piece) error
 
 	exec exec.Functions
 
@@ -53,7 +58,7 @@ type body interface {
 
 // NewFunctions makes an empty cache.
 func NewFunctions() *Functions {
-	f := &Functions{}
+	f := &Functions{Verify: determinism.Verify}
 	f.exec = exec.Functions{Call: f.Call, CallSet: f.CallSet}
 	f.cache.Store(&map[cacheKey]*entry{})
 	return f
@@ -154,17 +159,24 @@ func sameDefinition(a, b *catalog.Func) bool {
 func (f *Functions) compile(fn *catalog.Func) (body, error) {
 	contract := fn.Schema == catalog.Blockchain
 	path := searchPath(fn)
-	virtual := f.Virtual
+	virtual, verify := f.Virtual, f.Verify
 	if contract {
 		virtual = nil
+	} else {
+		verify = nil
 	}
 	switch fn.Language {
 	case "plpgsql":
-		return plpgsql.Compile(fn, plpgsql.Options{SearchPath: path, Contract: contract, Virtual: virtual})
+		return plpgsql.Compile(fn, plpgsql.Options{SearchPath: path, Contract: contract, Virtual: virtual, Verify: verify})
 	case "sql":
-		return compileSQL(fn, &plan.Options{
+		s, err := compileSQL(fn, &plan.Options{
 			SearchPath: path, Contract: contract, Virtual: virtual, Format: &datum.ContractFormat,
 		})
+		if err != nil {
+			return nil, err
+		}
+		s.verify = verify
+		return s, nil
 	}
 	return nil, pgerr.New(pgerr.UndefinedObject, "language \"%s\" does not exist", fn.Language)
 }
@@ -206,8 +218,7 @@ func splitPath(v string) []string {
 // with a position has it in the text of the CREATE statement (Func.Source) if
 // the body stands there as it is.
 func ValidateFunction(fn *catalog.Func, cat *catalog.Catalog) error {
-	f := NewFunctions()
-	code, err := f.compile(fn)
+	code, err := new(Functions).compile(fn) // determinism is a matter of its own
 	if err == nil {
 		switch c := code.(type) {
 		case *plpgsql.Function:
@@ -224,7 +235,7 @@ func ValidateFunction(fn *catalog.Func, cat *catalog.Catalog) error {
 // CheckFunction plans every statement of a function against a catalog and
 // returns all that is wrong.
 func CheckFunction(fn *catalog.Func, cat *catalog.Catalog) []error {
-	code, err := NewFunctions().compile(fn)
+	code, err := new(Functions).compile(fn)
 	if err != nil {
 		return []error{inSource(err, fn)}
 	}

@@ -43,7 +43,7 @@ func openState(dir string, log *slog.Logger) (*state, error) {
 		Clock:            func() int64 { return timestampTZ(time.Now()) },
 		ValidateFunction: contracts.ValidateFunction,
 	})
-	s.system = system.New(s.engine)
+	s.system = system.New(s.engine, contracts.Inspect)
 	return s, nil
 }
 

@@ -20,6 +20,21 @@ import (
 // whole does not commit). owner becomes the owner of what is created. notice
 // receives what PostgreSQL would say on the way; it may be nil.
 func (e *Engine) Script(env *exec.Env, owner, script string, notice func(*pgerr.Error)) error {
+	return e.ScriptWith(env, owner, script, ScriptOptions{Notice: notice})
+}
+
+// ScriptOptions is what a caller of [Engine.ScriptWith] wants to be told.
+type ScriptOptions struct {
+	// Notice is given what PostgreSQL would say on the way.
+	Notice func(*pgerr.Error)
+	// Created, if not nil, is given every function that the script creates or
+	// replaces, with the error of EngineOptions.ValidateFunction if there is one,
+	// and decides what becomes of it.
+	Created func(fn *catalog.Func, err error) error
+}
+
+// ScriptWith is [Engine.Script] for callers who watch.
+func (e *Engine) ScriptWith(env *exec.Env, owner, script string, opts ScriptOptions) error {
 	list, err := parse.Statements(script)
 	if err != nil {
 		return err
@@ -27,7 +42,7 @@ func (e *Engine) Script(env *exec.Env, owner, script string, notice func(*pgerr.
 	if len(list) == 0 {
 		return pgerr.New(pgerr.SyntaxError, "the script is empty")
 	}
-	d := &definer{engine: e, env: env, owner: owner, notice: notice, editor: catalog.NewEditor(env.Txn, env.Catalog)}
+	d := &definer{engine: e, env: env, owner: owner, notice: opts.Notice, created: opts.Created, editor: catalog.NewEditor(env.Txn, env.Catalog)}
 	for _, st := range list {
 		if err := d.execute(st); err != nil {
 			if pe, ok := pgerr.From(err); ok && pe.Position == 0 {
@@ -65,7 +80,9 @@ type definer struct {
 	env    *exec.Env
 	owner  string
 	notice func(*pgerr.Error)
-	editor *catalog.Editor
+	// created is ScriptOptions.Created
+	created func(*catalog.Func, error) error
+	editor  *catalog.Editor
 }
 
 func (d *definer) catalog() *catalog.Catalog { return d.editor.Catalog() }

@@ -38,10 +38,13 @@ func (d *definer) createFunction(n *pg.CreateFunctionStmt, st parse.Statement) e
 	if err := d.editor.PutFunc(f); err != nil {
 		return err
 	}
-	if d.engine.opts.ValidateFunction == nil {
-		return nil
+	if d.engine.opts.ValidateFunction != nil {
+		err = d.engine.opts.ValidateFunction(f, d.catalog())
 	}
-	return d.engine.opts.ValidateFunction(f, d.catalog())
+	if d.created != nil {
+		return d.created(f, err)
+	}
+	return err
 }
 
 func (d *definer) sameSignature(f *catalog.Func) *catalog.Func {

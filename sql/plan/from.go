@@ -101,6 +101,7 @@ func (p *planner) rangeVar(v *pg.RangeVar, s *scope) (item, error) {
 		return p.viewItem(t, v, s)
 	}
 	r := p.tableRel(t, provenance)
+	r.scan.At = p.place(v.Location)
 	if v.Alias == nil {
 		r.schema = t.Schema
 		if provenance {
@@ -187,12 +188,12 @@ func (p *planner) admitTable(t *catalog.Table, provenance bool, loc int32) error
 		return nil
 	}
 	if provenance {
-		return p.errAt(loc, pgerr.FeatureNotSupported, "a contract cannot read provenance.%s", t.Name).
-			WithHint("Keep what the contract needs in a table of its own.")
+		return p.refuse(RefusedRelation, p.errAt(loc, pgerr.FeatureNotSupported, "a contract cannot read provenance.%s", t.Name).
+			WithHint("Keep what the contract needs in a table of its own."))
 	}
 	if t.Schema == catalog.Private {
-		return p.errAt(loc, pgerr.FeatureNotSupported, "a contract cannot read private.%s", t.Name).
-			WithHint("Private tables differ between organizations: pass the values as arguments.")
+		return p.refuse(RefusedRelation, p.errAt(loc, pgerr.FeatureNotSupported, "a contract cannot read private.%s", t.Name).
+			WithHint("Private tables differ between organizations: pass the values as arguments."))
 	}
 	return nil
 }
@@ -201,6 +202,12 @@ func (p *planner) undefinedTable(v *pg.RangeVar) error {
 	name := v.Relname
 	if v.Schemaname != "" {
 		name = v.Schemaname + "." + name
+	}
+	if p.opts.Contract && v.Schemaname == catalog.Private {
+		e := p.errAt(v.Location, pgerr.FeatureNotSupported, "a contract cannot read private.%s", v.Relname).
+			WithHint("Private tables differ between organizations: pass the values as arguments.")
+		_ = p.refuse(RefusedRelation, e) // there is no table to go on with
+		return e
 	}
 	return p.errAt(v.Location, pgerr.UndefinedTable, "relation \"%s\" does not exist", name)
 }
@@ -220,7 +227,11 @@ func (p *planner) virtualItem(v *pg.RangeVar, s *scope) (item, error) {
 			continue
 		}
 		if p.opts.Contract {
-			return item{}, p.errAt(v.Location, pgerr.FeatureNotSupported, "a contract cannot read %s.%s", rv.Schema, rv.Name)
+			err := p.refuse(RefusedRelation, p.errAt(v.Location, pgerr.FeatureNotSupported, "a contract cannot read %s.%s", rv.Schema, rv.Name).
+				WithHint("It describes the node or the catalog: pass the values as arguments."))
+			if err != nil {
+				return item{}, err
+			}
 		}
 		r := &rel{vscan: &VirtualScan{Relation: rv, Slots: make([]int, len(rv.Columns))}}
 		for i, c := range rv.Columns {

@@ -36,7 +36,7 @@ func (p *planner) aggregateCall(n *pg.FuncCall, c *callee, here *scope, clause s
 	if len(n.Args) == 0 && !n.AggStar {
 		return nil, p.errAt(n.Location, pgerr.WrongObjectType, "%s(*) must be used to call a parameterless aggregate function", funcName(n))
 	}
-	agg := Agg{Func: c.builtin, Args: c.args, Distinct: n.AggDistinct}
+	agg := Agg{Func: c.builtin, Args: c.args, Distinct: n.AggDistinct, At: p.place(n.Location)}
 	inner := here.insideAggregate(c.builtin.Name)
 	if err := p.aggregateOrder(&agg, n, inner, clause); err != nil {
 		return nil, err

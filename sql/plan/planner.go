@@ -81,6 +81,7 @@ func (p *planner) statement(stmt *pg.Node) (*Plan, error) {
 	return &Plan{
 		Root: q.node, Columns: q.columns(), Out: q.out(), Slots: p.slots, Params: types,
 		Subqueries: p.subqueries, CTEs: p.ctes, Command: command, Reads: p.reads, Writes: p.writes,
+		Order: q.order,
 	}, nil
 }
 
@@ -228,6 +229,7 @@ type query struct {
 	// correlated tells that it reads slots of an outer query.
 	correlated bool
 	volatile   bool
+	order      []SortKey // ORDER BY
 }
 
 // column is an output column of a query or a FROM item.

@@ -173,7 +173,9 @@ func (p *planner) findIn(s *scope, qualifier []string, name string, loc int32) (
 				if found != nil {
 					return nil, p.errAt(loc, pgerr.AmbiguousColumn, "column reference \"%s\" is ambiguous", name)
 				}
-				found = p.useHidden(r, i)
+				sys := p.useHidden(r, i)
+				sys.At = p.place(loc)
+				found = sys
 			}
 		}
 	}
@@ -292,6 +294,12 @@ func (p *planner) rowOf(r *rel) Expr {
 
 func (p *planner) noColumn(parts []string, s *scope, loc int32) error {
 	name := parts[len(parts)-1]
+	if p.opts.Contract && (name == "ctid" || name == "cmin" || name == "cmax") {
+		e := p.errAt(loc, pgerr.FeatureNotSupported, "a contract cannot use system column %s", name).
+			WithHint("It says where a node keeps the row: use the primary key.")
+		_ = p.refuse(RefusedColumn, e) // there is no value to go on with
+		return e
+	}
 	if len(parts) == 1 {
 		e := p.errAt(loc, pgerr.UndefinedColumn, "column \"%s\" does not exist", name)
 		return e

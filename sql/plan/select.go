@@ -353,6 +353,7 @@ func (p *planner) orderAndLimit(q *query, n *pg.SelectStmt, targets []target, ke
 	if err != nil {
 		return nil, err
 	}
+	q.order = sort
 	if len(sort) > 0 && (order == nil || !order.met) {
 		node := &Sort{Child: q.node, Keys: sort}
 		if limit != nil && limit.Ties == nil {
@@ -421,7 +422,7 @@ func (p *planner) distinctClause(q *query, n *pg.SelectStmt, targets []target, s
 
 // distinctOn keeps the first row per key, after the sort.
 func (p *planner) distinctOn(q *query, n *pg.SelectStmt, targets []target, s *scope, sort []SortKey) error {
-	u := &Unique{Child: q.node}
+	u := &Unique{Child: q.node, On: true, At: p.place(location(n.DistinctClause[0]))}
 	for _, d := range n.DistinctClause {
 		i, err := p.outputColumn(d, targets, "DISTINCT ON")
 		if err != nil {
@@ -449,7 +450,7 @@ func (p *planner) limit(n *pg.SelectStmt, s *scope, sort []SortKey) (*Limit, err
 	if n.LimitCount == nil && n.LimitOffset == nil {
 		return nil, nil
 	}
-	l := &Limit{}
+	l := &Limit{Order: sort, At: p.place(limitLocation(n))}
 	at := &scope{parent: s.parent, rels: s.rels, usings: s.usings, ctes: s.ctes, noAggs: "LIMIT"}
 	expr := func(node *pg.Node, clause string) (Expr, error) {
 		if node == nil {

@@ -140,6 +140,10 @@ func (n *Node) startOrdering(l layout) error {
 	if err != nil {
 		return err
 	}
+	return n.orderWith(signer)
+}
+
+func (n *Node) orderWith(signer *identity.Signer) error {
 	height, _ := n.blocks.Tip()
 	tip, err := n.blocks.Get(height)
 	if err != nil {
@@ -164,11 +168,7 @@ func (n *Node) startOrdering(l layout) error {
 // openWallet loads the keys of the users that the chain knows.
 func (n *Node) openWallet(l layout) error {
 	var err error
-	n.wallet, err = wallet.New(wallet.Options{
-		Network: n.genesis.NetworkID(), Org: DevOrg, ValidFor: n.genesis.Params.ValidityWindow,
-		Height: n.state.chain.Height, Submit: n.flow.Submit, Users: n.users, Try: n.state.tryScript,
-	})
-	if err != nil {
+	if n.wallet, err = n.newWallet(); err != nil {
 		return err
 	}
 	names, err := l.users()
@@ -196,6 +196,13 @@ func (n *Node) openWallet(l layout) error {
 	}
 	n.log.Warn("this node signs for whoever connects: it is for development only", "organization", DevOrg)
 	return nil
+}
+
+func (n *Node) newWallet() (*wallet.Wallet, error) {
+	return wallet.New(wallet.Options{
+		Network: n.genesis.NetworkID(), Org: DevOrg, ValidFor: n.genesis.Params.ValidityWindow,
+		Height: n.state.chain.Height, Submit: n.flow.Submit, Users: n.users, Try: n.state.tryScript,
+	})
 }
 
 func (n *Node) users() ([]chain.User, error) { return n.state.chain.Users(n.state.chain.Height()) }

@@ -34,6 +34,11 @@ func openState(dir string, log *slog.Logger) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newState(store, log), nil
+}
+
+// newState makes an engine over a store.
+func newState(store *mvcc.Store, log *slog.Logger) *state {
 	s := &state{store: store, log: log}
 	functions := contracts.NewFunctions()
 	functions.Virtual = pgcatalog.Find
@@ -44,7 +49,7 @@ func openState(dir string, log *slog.Logger) (*state, error) {
 		ValidateFunction: contracts.ValidateFunction,
 	})
 	s.system = system.New(s.engine, contracts.Inspect)
-	return s, nil
+	return s
 }
 
 // chainOptions are the options of a chain over this state.

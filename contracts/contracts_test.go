@@ -31,6 +31,7 @@ type database struct {
 	notices   strings.Builder
 	limits    exec.Limits
 	steps     int64
+	role      catalog.Role // who runs statements; zero: whoever may do everything
 }
 
 // newFunctions runs functions as PostgreSQL would: what contracts may not do is
@@ -77,7 +78,7 @@ func (d *database) block(f func(env *exec.Env) error) error {
 		d.t.Fatal(err)
 	}
 	env := d.engine.ContractEnv(txn, d.height<<20, cat, &builtin.TxInfo{})
-	env.Limits = d.limits
+	env.Limits, env.Role = d.limits, d.role
 	if d.steps > 0 {
 		env.Ctx.Budget = &builtin.Budget{Left: d.steps}
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/tallystick/tallystick/sql/pgerr"
 )
 
-// newLedger is a database of one organization with one admin, whose functions
-// run under the rules for contracts.
+// newLedger is a database of one organization with an admin and two clients,
+// whose functions run under the rules for contracts.
 func newLedger(t testing.TB) *database {
 	d := newDatabase(t)
 	d.functions.Verify = contracts.NewFunctions().Verify
@@ -29,13 +29,18 @@ func newLedger(t testing.TB) *database {
 		t.Fatal(err)
 	}
 	key := identity.NewSigner([32]byte{1}).Public()
-	err = d.block(func(env *exec.Env) error {
-		return layout.EachEntry([]datum.Datum{
-			datum.Str("org"), datum.Str("admin"), datum.Str(identity.Admin.String()), datum.Bytes(key[:]), datum.Int(0), datum.Null,
-		}, env.Txn.PutInsert)
-	})
-	if err != nil {
-		t.Fatal(err)
+	for _, u := range []struct {
+		name string
+		role identity.Role
+	}{{"admin", identity.Admin}, {"ann", identity.Client}, {"bob", identity.Client}} {
+		err := d.block(func(env *exec.Env) error {
+			return layout.EachEntry([]datum.Datum{
+				datum.Str("org"), datum.Str(u.name), datum.Str(u.role.String()), datum.Bytes(key[:]), datum.Int(0), datum.Null,
+			}, env.Txn.PutInsert)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	return d
 }
@@ -112,7 +117,7 @@ func (d *database) deploy(script string) string {
 // other one is deployed and runs.
 //
 //	deploy    a script goes through create_, approve_ and submit_deploytx
-//	run       statements, as in the other scripts
+//	run       statements, as in the other scripts; as=org/user
 func TestDeploy(t *testing.T) {
 	datadriven.Walk(t, "determinism/testdata", func(t *testing.T, path string) {
 		d := newLedger(t)
@@ -122,7 +127,14 @@ func TestDeploy(t *testing.T) {
 			case "deploy":
 				return d.deploy(td.Input)
 			case "run":
-				return d.run(td.Input)
+				owner := ""
+				td.MaybeScanArgs(t, "as", &owner)
+				if d.role = (catalog.Role{}); owner != "" {
+					d.role = catalog.RoleOf(owner)
+				}
+				out := d.run(td.Input)
+				d.role = catalog.Role{}
+				return out
 			}
 			t.Fatalf("unknown directive %s", td.Cmd)
 			return ""

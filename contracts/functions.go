@@ -71,6 +71,11 @@ func (f *Functions) Exec() *exec.Functions { return &f.exec }
 // OUT arguments. Args are the input arguments, defaults filled in. A strict
 // function with a null argument is not run: the result is null.
 func (f *Functions) Call(env *exec.Env, fn *catalog.Func, args []datum.Datum) (datum.Datum, error) {
+	back, err := enter(env, fn)
+	if err != nil {
+		return datum.Null, err
+	}
+	defer func() { env.Role = back }()
 	if fn.Strict && anyNull(args) {
 		return datum.Null, nil
 	}
@@ -85,6 +90,11 @@ func (f *Functions) Call(env *exec.Env, fn *catalog.Func, args []datum.Datum) (d
 // column; emit's slice is only valid during the call. A strict function with a
 // null argument gives no rows, or a row of nulls if it does not return a set.
 func (f *Functions) CallSet(env *exec.Env, fn *catalog.Func, args []datum.Datum, emit func(row []datum.Datum) error) error {
+	back, err := enter(env, fn)
+	if err != nil {
+		return err
+	}
+	defer func() { env.Role = back }()
 	if fn.Strict && anyNull(args) {
 		if fn.RetSet {
 			return nil

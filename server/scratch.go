@@ -86,7 +86,7 @@ func (s *Scratch) Users() []string { return s.node.Users() }
 func (s *Scratch) Session(user string, notice func(severity string, e *pgerr.Error)) *sql.Session {
 	signer := s.node.wallet.Session(user, notice)
 	return s.node.state.engine.NewSession(sql.SessionOptions{
-		User: user, Database: sql.Database, ApplicationName: "tallystick test", Notice: notice,
+		User: user, Org: DevOrg, Database: sql.Database, ApplicationName: "tallystick test", Notice: notice,
 		Parameter: func(string, string) {}, Submit: signer.Submit, Script: signer.Script,
 	})
 }

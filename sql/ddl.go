@@ -42,6 +42,9 @@ func (e *Engine) ScriptWith(env *exec.Env, owner, script string, opts ScriptOpti
 	if len(list) == 0 {
 		return pgerr.New(pgerr.SyntaxError, "the script is empty")
 	}
+	role := env.Role
+	env.Role = catalog.Role{} // a script is the network's own doing
+	defer func() { env.Role = role }()
 	d := &definer{engine: e, env: env, owner: owner, notice: opts.Notice, created: opts.Created, editor: catalog.NewEditor(env.Txn, env.Catalog)}
 	for _, st := range list {
 		if err := d.execute(st); err != nil {
@@ -68,7 +71,7 @@ func CheckScript(script string) error {
 	for _, st := range list {
 		if !isDDL(st.Node) {
 			return pgerr.New(pgerr.FeatureNotSupported, "%s cannot be part of a deployment", commandName(st.Node)).
-				WithHint("A deployment holds definitions only: CREATE, ALTER, DROP.")
+				WithHint("A deployment holds definitions only: CREATE, ALTER, DROP, GRANT, REVOKE.")
 		}
 	}
 	return nil
@@ -97,7 +100,7 @@ func (d *definer) say(code pgerr.Code, format string, args ...any) {
 func isDDL(n *pg.Node) bool {
 	switch n.Node.(type) {
 	case *pg.Node_CreateStmt, *pg.Node_IndexStmt, *pg.Node_CreateFunctionStmt, *pg.Node_DropStmt, *pg.Node_ViewStmt,
-		*pg.Node_AlterTableStmt, *pg.Node_RenameStmt:
+		*pg.Node_AlterTableStmt, *pg.Node_RenameStmt, *pg.Node_GrantStmt:
 		return true
 	}
 	return false
@@ -119,6 +122,8 @@ func (d *definer) execute(st parse.Statement) error {
 		return d.alterTable(n.AlterTableStmt, st)
 	case *pg.Node_RenameStmt:
 		return d.rename(n.RenameStmt)
+	case *pg.Node_GrantStmt:
+		return d.grant(n.GrantStmt)
 	}
 	return pgerr.NotBuilt("%s is not supported", commandName(st.Node))
 }

@@ -33,7 +33,7 @@ func (d *definer) createFunction(n *pg.CreateFunctionStmt, st parse.Statement) e
 		if err := replaceable(old, f); err != nil {
 			return err
 		}
-		f.OID, f.Version = old.OID, old.Version+1
+		f.OID, f.Version, f.ACL = old.OID, old.Version+1, old.ACL
 	}
 	if err := d.editor.PutFunc(f); err != nil {
 		return err

@@ -77,15 +77,16 @@ func (a *application) examine(cat *catalog.Catalog, inspect determinism.Inspect)
 
 // rehearse applies a proposed script and undoes it. A script that does not run
 // yet may do so when another proposal has been deployed: that is a warning, for
-// it is applied and examined again when it is submitted. Exceeded limits are
-// errors.
+// it is applied and examined again when it is submitted. Exceeded limits and what
+// does not exist here are errors.
 func (c *call) rehearse(owner, script string) ([]determinism.Finding, error) {
 	sp, cat := c.env.Txn.Savepoint(), c.env.Catalog
 	found, err := c.Apply(c.env, owner, script, nil)
 	c.env.Txn.RollbackTo(sp)
 	c.env.Catalog = cat
 	e, ok := pgerr.From(err)
-	if !ok || !e.IsVerdict() || e.Code == pgerr.ProgramLimitExceeded || found != nil {
+	final := ok && (e.Code == pgerr.ProgramLimitExceeded || e.Code == pgerr.FeatureNotSupported)
+	if !ok || !e.IsVerdict() || final || found != nil {
 		return found, err
 	}
 	f := determinism.Finding{Severity: determinism.Warning, Rule: determinism.NotExecutable, Message: e.Message, Hint: "It is executed and examined again when it is submitted."}

@@ -44,6 +44,8 @@ type Table struct {
 	Query string `json:",omitempty"`
 	// System marks the ledger's own relations: nobody writes them with DML.
 	System bool `json:",omitempty"`
+	// ACL is who may read it; nil = everyone.
+	ACL *ACL `json:",omitempty"`
 
 	key []rwset.Read // the catalog row this was read from
 }
@@ -158,6 +160,8 @@ type Func struct {
 	Settings []string `json:",omitempty"`
 	// Version counts CREATE OR REPLACE, from 1.
 	Version int
+	// ACL is who may call it; nil = everyone.
+	ACL *ACL `json:",omitempty"`
 
 	Ret datum.Type `json:"-"`
 	key []rwset.Read

@@ -101,7 +101,7 @@ func (p *planner) rangeVar(v *pg.RangeVar, s *scope) (item, error) {
 		return p.viewItem(t, v, s)
 	}
 	r := p.tableRel(t, provenance)
-	r.scan.At = p.place(v.Location)
+	r.scan.At, r.scan.Through = p.place(v.Location), slices.Clone(p.views)
 	if v.Alias == nil {
 		r.schema = t.Schema
 		if provenance {
@@ -261,10 +261,12 @@ func (p *planner) viewItem(t *catalog.Table, v *pg.RangeVar, s *scope) (item, er
 		return item{}, err
 	}
 	var q *query
+	p.views = append(p.views, t)
 	err = p.inStored(func() error {
 		q, err = p.selectStmt(st.Node.GetSelectStmt(), &scope{})
 		return err
 	})
+	p.views = p.views[:len(p.views)-1]
 	if err != nil {
 		return item{}, err
 	}

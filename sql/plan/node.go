@@ -73,6 +73,8 @@ type Scan struct {
 	// inclusive; nil = open.
 	FromBlock, ToBlock Expr
 	At                 Place
+	// Through are the views whose text the scan stands in, the outermost first.
+	Through []*catalog.Table
 }
 
 // Place is where something stands in the text of the statement: the byte offset

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tallystick/tallystick/mvcc/rwset"
 	"github.com/tallystick/tallystick/sql/builtin"
+	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/parse"
 	"github.com/tallystick/tallystick/sql/pgerr"
@@ -34,6 +35,8 @@ type planner struct {
 	// stored counts how deep we are in texts of the catalog (defaults, checks,
 	// views): variables of the statement mean nothing there.
 	stored int
+	// views are the views whose text is planned now, the outermost first.
+	views []*catalog.Table
 }
 
 // maxDepth bounds the nesting of expressions and subqueries.

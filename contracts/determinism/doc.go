@@ -30,7 +30,8 @@
 //
 // Warnings do not keep a function from being deployed: dynamic-sql for EXECUTE,
 // which is checked when it is executed, and cannot-plan for a statement that
-// would fail when it is reached.
+// would fail when it is reached. A statement that depends on the row type of a
+// RECORD variable which only running shows is examined when it is executed.
 //
 // # Total orders
 //

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tallystick/tallystick/sql/catalog"
+	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/plan"
 )
 
@@ -131,9 +132,10 @@ func (r *rows) equate(slot int, e plan.Expr) {
 	}
 }
 
-// bareSlot recognizes a slot, relabelled or not.
+// bareSlot recognizes a slot, relabelled or not. As a bpchar, texts are equal
+// that differ in trailing spaces.
 func bareSlot(e plan.Expr) (*plan.Slot, bool) {
-	if l, ok := e.(*plan.Relabel); ok {
+	if l, ok := e.(*plan.Relabel); ok && l.Type().Desc != datum.BpChar {
 		e = l.Arg
 	}
 	s, ok := e.(*plan.Slot)

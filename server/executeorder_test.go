@@ -57,7 +57,7 @@ func TestExecuteOrderInParallel(t *testing.T) {
 	}
 	wg.Wait()
 	m := r.state.chain.Metrics()
-	if m.Speculated < 50 || m.Committed != 6+2+100 {
+	if m.Speculated == 0 || m.Speculated+m.Missing < 100 || m.Committed != 6+2+100 {
 		t.Errorf("%d executed before their block, %d in it, %d committed", m.Speculated, m.Missing, m.Committed)
 	}
 	_, _, state := r.state.chain.Tip()

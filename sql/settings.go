@@ -58,7 +58,7 @@ var known = []setting{
 	{name: "max_index_keys", value: "32", fixed: true},
 	{name: "block_size", value: "8192", fixed: true},
 	{name: "lc_collate", value: "C", fixed: true},
-	{name: "lc_ctype", value: "C", fixed: true},
+	{name: "lc_ctype", value: "C.UTF-8", fixed: true},
 	{name: "lc_messages", value: "C"},
 	{name: "lc_monetary", value: "C"},
 	{name: "tallystick.height", value: "", check: checkHeight},

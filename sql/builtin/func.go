@@ -78,7 +78,8 @@ type Column struct {
 type AggState interface {
 	// Add takes one input row's arguments (strict aggregates never see nulls).
 	Add(c *Ctx, args []datum.Datum) error
-	// Result ends the group. A state is not used after it.
+	// Result is the value over the rows so far. A window asks for it and then adds
+	// further rows; what it returned before must not change by that.
 	Result(c *Ctx) (datum.Datum, error)
 }
 

@@ -228,7 +228,7 @@ func collations(_ *Env, next func() *row, emit func() error) error {
 func databases(env *Env, next func() *row, emit func() error) error {
 	next().oid("oid", databaseOID).str("datname", env.Database).oid("datdba", superuserOID).int("encoding", 6).char("datlocprovider", 'c').
 		bool("datistemplate", false).bool("datallowconn", true).int("datconnlimit", -1).zeros("datfrozenxid", "datminmxid").
-		oid("dattablespace", 1663).str("datcollate", "C").str("datctype", "C")
+		oid("dattablespace", 1663).str("datcollate", "C").str("datctype", "C.UTF-8")
 	return emit()
 }
 

@@ -31,6 +31,15 @@ type database struct {
 	notices   strings.Builder
 	limits    exec.Limits
 	steps     int64
+	role      catalog.Role // who runs statements; zero: whoever may do everything
+}
+
+// newFunctions runs functions as PostgreSQL would: what contracts may not do is
+// the subject of deploy_test.go.
+func newFunctions() *contracts.Functions {
+	f := contracts.NewFunctions()
+	f.Verify = nil
+	return f
 }
 
 func newDatabase(t testing.TB) *database {
@@ -39,7 +48,7 @@ func newDatabase(t testing.TB) *database {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	d := &database{t: t, store: store, functions: contracts.NewFunctions()}
+	d := &database{t: t, store: store, functions: newFunctions()}
 	d.engine = sql.NewEngine(store, d.functions.Exec(), sql.EngineOptions{ValidateFunction: contracts.ValidateFunction})
 	d.limits.Nesting = 100
 	d.block(func(env *exec.Env) error {
@@ -69,7 +78,7 @@ func (d *database) block(f func(env *exec.Env) error) error {
 		d.t.Fatal(err)
 	}
 	env := d.engine.ContractEnv(txn, d.height<<20, cat, &builtin.TxInfo{})
-	env.Limits = d.limits
+	env.Limits, env.Role = d.limits, d.role
 	if d.steps > 0 {
 		env.Ctx.Budget = &builtin.Budget{Left: d.steps}
 	}

@@ -204,7 +204,7 @@ func TestSystemCalls(t *testing.T) {
 	d := newDatabase(t)
 	call := callOf(t, "f")
 	err := d.block(func(env *exec.Env) error {
-		_, err := contracts.ExecuteSystem(env, system.New(d.engine), &call)
+		_, err := contracts.ExecuteSystem(env, system.New(d.engine, contracts.Inspect), &call)
 		return err
 	})
 	if err == nil || pgerr.IsVerdict(err) {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/tallystick/tallystick/contracts/determinism"
 	"github.com/tallystick/tallystick/contracts/plpgsql"
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
@@ -22,6 +23,10 @@ type Functions struct {
 	// Virtual finds the computed relations that functions outside of schema
 	// blockchain may read; nil means none. Set before first use.
 	Virtual func(schema, name string) *plan.Virtual
+	// Verify says whether a contract may execute a statement: determinism.Verify,
+	// unless the language is to be tested without the rules for contracts. Set
+	// before first use.
+	Verify func(*plpgsql.Piece) error
 
 	exec exec.Functions
 
@@ -54,7 +59,7 @@ type body interface {
 
 // NewFunctions makes an empty cache.
 func NewFunctions() *Functions {
-	f := &Functions{}
+	f := &Functions{Verify: determinism.Verify}
 	f.exec = exec.Functions{Call: f.Call, CallSet: f.CallSet, Trigger: f.Trigger}
 	f.cache.Store(&map[cacheKey]*entry{})
 	return f
@@ -67,6 +72,11 @@ func (f *Functions) Exec() *exec.Functions { return &f.exec }
 // OUT arguments. Args are the input arguments, defaults filled in. A strict
 // function with a null argument is not run: the result is null.
 func (f *Functions) Call(env *exec.Env, fn *catalog.Func, args []datum.Datum) (datum.Datum, error) {
+	back, err := enter(env, fn)
+	if err != nil {
+		return datum.Null, err
+	}
+	defer func() { env.Role = back }()
 	if fn.Strict && anyNull(args) {
 		return datum.Null, nil
 	}
@@ -81,6 +91,11 @@ func (f *Functions) Call(env *exec.Env, fn *catalog.Func, args []datum.Datum) (d
 // column; emit's slice is only valid during the call. A strict function with a
 // null argument gives no rows, or a row of nulls if it does not return a set.
 func (f *Functions) CallSet(env *exec.Env, fn *catalog.Func, args []datum.Datum, emit func(row []datum.Datum) error) error {
+	back, err := enter(env, fn)
+	if err != nil {
+		return err
+	}
+	defer func() { env.Role = back }()
 	if fn.Strict && anyNull(args) {
 		if fn.RetSet {
 			return nil
@@ -94,8 +109,12 @@ func (f *Functions) CallSet(env *exec.Env, fn *catalog.Func, args []datum.Datum,
 	return code.CallSet(env, args, emit)
 }
 
-// Trigger runs a trigger function and returns its row, nil for null.
+// Trigger runs a trigger function and returns its row, nil for null. Who may
+// change the table need not be allowed to execute the function.
 func (f *Functions) Trigger(env *exec.Env, fn *catalog.Func, call *exec.TriggerCall) ([]datum.Datum, error) {
+	back := env.Role
+	defer func() { env.Role = back }()
+	become(env, fn)
 	code, err := f.compiled(fn)
 	if err != nil {
 		return nil, err
@@ -168,17 +187,24 @@ func sameDefinition(a, b *catalog.Func) bool {
 func (f *Functions) compile(fn *catalog.Func) (body, error) {
 	contract := fn.Schema == catalog.Blockchain
 	path := searchPath(fn)
-	virtual := f.Virtual
+	virtual, verify := f.Virtual, f.Verify
 	if contract {
 		virtual = nil
+	} else {
+		verify = nil
 	}
 	switch fn.Language {
 	case "plpgsql":
-		return plpgsql.Compile(fn, plpgsql.Options{SearchPath: path, Contract: contract, Virtual: virtual})
+		return plpgsql.Compile(fn, plpgsql.Options{SearchPath: path, Contract: contract, Virtual: virtual, Verify: verify})
 	case "sql":
-		return compileSQL(fn, &plan.Options{
+		s, err := compileSQL(fn, &plan.Options{
 			SearchPath: path, Contract: contract, Virtual: virtual, Format: &datum.ContractFormat,
 		})
+		if err != nil {
+			return nil, err
+		}
+		s.verify = verify
+		return s, nil
 	}
 	return nil, pgerr.New(pgerr.UndefinedObject, "language \"%s\" does not exist", fn.Language)
 }
@@ -220,9 +246,8 @@ func splitPath(v string) []string {
 // with a position has it in the text of the CREATE statement (Func.Source) if
 // the body stands there as it is.
 func ValidateFunction(fn *catalog.Func, cat *catalog.Catalog) error {
-	f := NewFunctions()
 	poly := plan.IsPolymorphic(fn)
-	code, err := f.compile(validated(fn))
+	code, err := new(Functions).compile(validated(fn)) // determinism is a matter of its own
 	if err == nil {
 		switch c := code.(type) {
 		case *plpgsql.Function:
@@ -267,7 +292,7 @@ func validated(fn *catalog.Func) *catalog.Func {
 // returns all that is wrong.
 func CheckFunction(fn *catalog.Func, cat *catalog.Catalog) []error {
 	fn = validated(fn)
-	code, err := NewFunctions().compile(fn)
+	code, err := new(Functions).compile(fn)
 	if err != nil {
 		return []error{inSource(err, fn)}
 	}

@@ -253,9 +253,9 @@ func TestRandomFunctions(t *testing.T) {
 		if out := d.run(src); out != "" {
 			t.Fatalf("seed %d: %s\n%s", seed, out, src)
 		}
-		shared := contracts.NewFunctions()
+		shared := newFunctions()
 		for _, args := range calls {
-			if got, want := outcome(shared, name, args), outcome(contracts.NewFunctions(), name, args); got != want {
+			if got, want := outcome(shared, name, args), outcome(newFunctions(), name, args); got != want {
 				t.Fatalf("seed %d: gives\n%s\nwithout plans from before\n%s\n%s", seed, got, want, src)
 			}
 		}

@@ -93,12 +93,12 @@ func TestCachesLeaveNoTrace(t *testing.T) {
 	const calls = 30
 	want := make([]string, calls)
 	for n := range want {
-		want[n] = outcome(contracts.NewFunctions(), n)
+		want[n] = outcome(newFunctions(), n)
 	}
 	if !strings.HasPrefix(want[2], "30:623") {
 		t.Fatalf("mixed(2) gives %s", want[2])
 	}
-	shared := contracts.NewFunctions()
+	shared := newFunctions()
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
@@ -152,7 +152,7 @@ END $$`)
 // TestSameVersionOtherDefinition: a definition that was rolled back and a later
 // one may have the same identifier and version.
 func TestSameVersionOtherDefinition(t *testing.T) {
-	f := contracts.NewFunctions()
+	f := newFunctions()
 	for _, body := range []string{"BEGIN RETURN 1; END", "BEGIN RETURN 2; END", "BEGIN RETURN 1; END"} {
 		fn := &catalog.Func{
 			OID: catalog.FirstUserOID, Version: 1, Schema: catalog.Blockchain, Name: "f", Kind: catalog.Function,

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/tallystick/tallystick/contracts/plpgsql"
 	"github.com/tallystick/tallystick/mvcc/rwset"
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
@@ -21,6 +22,8 @@ type sqlFunction struct {
 	def   *catalog.Func
 	stmts []parse.Statement
 	opts  plan.Options // but the catalog
+	// verify, if not nil, says whether a statement may be executed here
+	verify func(*plpgsql.Piece) error
 
 	mu    sync.Mutex
 	plans atomic.Pointer[[]*sqlProgram] // newest catalog last
@@ -100,6 +103,9 @@ func (s *sqlFunction) plan(cat *catalog.Catalog, where string, looked func([]rws
 	p := &sqlProgram{catalog: cat}
 	for i := range s.stmts {
 		pl, err := s.statement(&s.stmts[i], cat, looked)
+		if err == nil && s.verify != nil {
+			err = s.verify(s.piece(i, pl))
+		}
 		if err == nil {
 			var prog *exec.Program
 			prog, err = exec.Compile(pl)

@@ -120,10 +120,15 @@ func makeGenesis(l layout, choices *Choices) (*block.Genesis, error) {
 	if err := os.MkdirAll(l.keys(), 0o700); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
+	return newGenesis(choices, func(user string) (*identity.Signer, error) { return makeKey(l.key(user)) })
+}
+
+// newGenesis makes the genesis of a development network with these keys.
+func newGenesis(choices *Choices, key func(user string) (*identity.Signer, error)) (*block.Genesis, error) {
 	org := block.Org{Name: DevOrg}
 	var orderer identity.PublicKey
 	for _, u := range devUsers {
-		signer, err := makeKey(l.key(u.name))
+		signer, err := key(u.name)
 		if err != nil {
 			return nil, err
 		}

@@ -140,6 +140,10 @@ func (n *Node) startOrdering(l layout) error {
 	if err != nil {
 		return err
 	}
+	return n.orderWith(signer)
+}
+
+func (n *Node) orderWith(signer *identity.Signer) error {
 	height, _ := n.blocks.Tip()
 	tip, err := n.blocks.Get(height)
 	if err != nil {
@@ -158,14 +162,7 @@ func (n *Node) startOrdering(l layout) error {
 // openWallet loads the keys of the users that the chain knows.
 func (n *Node) openWallet(l layout) error {
 	var err error
-	options := wallet.Options{
-		Network: n.genesis.NetworkID(), Org: DevOrg, ValidFor: n.genesis.Params.ValidityWindow,
-		Height: n.state.chain.Height, Submit: n.flow.Submit, Users: n.users, Try: n.state.tryScript,
-	}
-	if n.holds() {
-		options.Preview = n.state.chain.Preview
-	}
-	if n.wallet, err = wallet.New(options); err != nil {
+	if n.wallet, err = n.newWallet(); err != nil {
 		return err
 	}
 	names, err := l.users()
@@ -198,6 +195,17 @@ func (n *Node) openWallet(l layout) error {
 // holds reports whether calls can wait for the end of a transaction block: they
 // can where they are executed before they are ordered.
 func (n *Node) holds() bool { return n.genesis.Params.Flow == block.FlowExecuteOrderInParallel }
+
+func (n *Node) newWallet() (*wallet.Wallet, error) {
+	options := wallet.Options{
+		Network: n.genesis.NetworkID(), Org: DevOrg, ValidFor: n.genesis.Params.ValidityWindow,
+		Height: n.state.chain.Height, Submit: n.flow.Submit, Users: n.users, Try: n.state.tryScript,
+	}
+	if n.holds() {
+		options.Preview = n.state.chain.Preview
+	}
+	return wallet.New(options)
+}
 
 func (n *Node) users() ([]chain.User, error) { return n.state.chain.Users(n.state.chain.Height()) }
 

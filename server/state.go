@@ -34,6 +34,11 @@ func openState(dir string, log *slog.Logger) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newState(store, log), nil
+}
+
+// newState makes an engine over a store.
+func newState(store *mvcc.Store, log *slog.Logger) *state {
 	s := &state{store: store, log: log}
 	functions := contracts.NewFunctions()
 	functions.Virtual = pgcatalog.Find
@@ -43,8 +48,8 @@ func openState(dir string, log *slog.Logger) (*state, error) {
 		Clock:            func() int64 { return timestampTZ(time.Now()) },
 		ValidateFunction: contracts.ValidateFunction,
 	})
-	s.system = system.New(s.engine)
-	return s, nil
+	s.system = system.New(s.engine, contracts.Inspect)
+	return s
 }
 
 // chainOptions are the options of a chain over this state.

@@ -32,5 +32,6 @@ func (s *state) tryScript(owner identity.UserID, ddl string) (err error) {
 	env.Limits = exec.Limits{
 		ReadBytes: int64(params.MaxReadBytes), WriteBytes: int64(params.MaxWriteBytes), Nesting: int(params.MaxNesting),
 	}
-	return s.engine.Script(env, owner.String(), ddl, nil)
+	_, err = s.system.Apply(env, owner.String(), ddl, nil)
+	return err
 }

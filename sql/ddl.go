@@ -20,6 +20,24 @@ import (
 // whole does not commit). owner becomes the owner of what is created. notice
 // receives what PostgreSQL would say on the way; it may be nil.
 func (e *Engine) Script(env *exec.Env, owner, script string, notice func(*pgerr.Error)) error {
+	return e.ScriptWith(env, owner, script, ScriptOptions{Notice: notice})
+}
+
+// ScriptOptions is what a caller of [Engine.ScriptWith] wants to be told.
+type ScriptOptions struct {
+	// Notice is given what PostgreSQL would say on the way.
+	Notice func(*pgerr.Error)
+	// Created, if not nil, is given every function that the script creates or
+	// replaces, with the error of EngineOptions.ValidateFunction if there is one,
+	// and decides what becomes of it.
+	Created func(fn *catalog.Func, err error) error
+	// Attached, if not nil, is given the functions of the triggers that the script
+	// creates.
+	Attached func(fn *catalog.Func)
+}
+
+// ScriptWith is [Engine.Script] for callers who watch.
+func (e *Engine) ScriptWith(env *exec.Env, owner, script string, opts ScriptOptions) error {
 	list, err := parse.Statements(script)
 	if err != nil {
 		return err
@@ -27,7 +45,10 @@ func (e *Engine) Script(env *exec.Env, owner, script string, notice func(*pgerr.
 	if len(list) == 0 {
 		return pgerr.New(pgerr.SyntaxError, "the script is empty")
 	}
-	d := &definer{engine: e, env: env, owner: owner, notice: notice, editor: catalog.NewEditor(env.Txn, env.Catalog)}
+	role := env.Role
+	env.Role = catalog.Role{} // a script is the network's own doing
+	defer func() { env.Role = role }()
+	d := &definer{engine: e, env: env, owner: owner, notice: opts.Notice, created: opts.Created, attached: opts.Attached, editor: catalog.NewEditor(env.Txn, env.Catalog)}
 	for _, st := range list {
 		if err := d.execute(st); err != nil {
 			if pe, ok := pgerr.From(err); ok && pe.Position == 0 {
@@ -53,7 +74,7 @@ func CheckScript(script string) error {
 	for _, st := range list {
 		if !isDDL(st.Node) {
 			return pgerr.New(pgerr.FeatureNotSupported, "%s cannot be part of a deployment", commandName(st.Node)).
-				WithHint("A deployment holds definitions only: CREATE, ALTER, DROP.")
+				WithHint("A deployment holds definitions only: CREATE, ALTER, DROP, GRANT, REVOKE.")
 		}
 	}
 	return nil
@@ -65,7 +86,11 @@ type definer struct {
 	env    *exec.Env
 	owner  string
 	notice func(*pgerr.Error)
-	editor *catalog.Editor
+	// created is ScriptOptions.Created
+	created func(*catalog.Func, error) error
+	// attached is ScriptOptions.Attached
+	attached func(*catalog.Func)
+	editor   *catalog.Editor
 }
 
 func (d *definer) catalog() *catalog.Catalog { return d.editor.Catalog() }
@@ -82,7 +107,7 @@ func isDDL(n *pg.Node) bool {
 	case *pg.Node_CreateStmt, *pg.Node_IndexStmt, *pg.Node_CreateFunctionStmt, *pg.Node_DropStmt, *pg.Node_ViewStmt,
 		*pg.Node_AlterTableStmt, *pg.Node_RenameStmt, *pg.Node_CreateEnumStmt, *pg.Node_AlterEnumStmt,
 		*pg.Node_CompositeTypeStmt, *pg.Node_CreateDomainStmt, *pg.Node_AlterDomainStmt, *pg.Node_CreateTrigStmt,
-		*pg.Node_CreateSchemaStmt, *pg.Node_CommentStmt, *pg.Node_CreateTableAsStmt:
+		*pg.Node_CreateSchemaStmt, *pg.Node_CommentStmt, *pg.Node_CreateTableAsStmt, *pg.Node_GrantStmt:
 		return true
 	}
 	return false
@@ -123,6 +148,8 @@ func (d *definer) execute(st parse.Statement) error {
 		return d.createDomain(n.CreateDomainStmt, st)
 	case *pg.Node_AlterDomainStmt:
 		return d.alterDomain(n.AlterDomainStmt, st)
+	case *pg.Node_GrantStmt:
+		return d.grant(n.GrantStmt)
 	}
 	return pgerr.NotBuilt("%s is not supported", commandName(st.Node))
 }

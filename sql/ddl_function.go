@@ -33,15 +33,18 @@ func (d *definer) createFunction(n *pg.CreateFunctionStmt, st parse.Statement) e
 		if err := replaceable(old, f); err != nil {
 			return err
 		}
-		f.OID, f.Version = old.OID, old.Version+1
+		f.OID, f.Version, f.ACL = old.OID, old.Version+1, old.ACL
 	}
 	if err := d.editor.PutFunc(f); err != nil {
 		return err
 	}
-	if d.engine.opts.ValidateFunction == nil {
-		return nil
+	if d.engine.opts.ValidateFunction != nil {
+		err = d.engine.opts.ValidateFunction(f, d.catalog())
 	}
-	return d.engine.opts.ValidateFunction(f, d.catalog())
+	if d.created != nil {
+		return d.created(f, err)
+	}
+	return err
 }
 
 func (d *definer) sameSignature(f *catalog.Func) *catalog.Func {

@@ -80,6 +80,9 @@ func (d *definer) createTrigger(n *pg.CreateTrigStmt, st parse.Statement) error 
 		return err
 	}
 	x.FuncOID = fn.OID
+	if d.attached != nil {
+		d.attached(fn)
+	}
 	next := copyTable(t)
 	at := t.Trigger(x.Name)
 	if at >= 0 && !n.Replace {

@@ -55,5 +55,8 @@ func (e *Engine) ContractEnv(txn *mvcc.Txn, xid uint64, c *catalog.Catalog, tx *
 	env := &exec.Env{Txn: txn, XID: xid, Catalog: c, Functions: e.functions}
 	env.Ctx.Format = &datum.ContractFormat
 	env.Ctx.Tx = tx
+	if tx != nil && tx.Org != "" {
+		env.Role = catalog.Role{Org: tx.Org, User: tx.User}
+	}
 	return env
 }

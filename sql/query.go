@@ -212,6 +212,9 @@ func (s *Session) snapshot() (mvcc.Snapshot, error) {
 // localEnv makes the environment of a local query.
 func (s *Session) localEnv(ctx context.Context, snap mvcc.Snapshot, txn *mvcc.Txn, c *catalog.Catalog, virtual bool) (*exec.Env, error) {
 	env := &exec.Env{Txn: txn, Catalog: c, Functions: s.engine.functions, ReadOnly: true}
+	if s.opts.Org != "" {
+		env.Role = catalog.Role{Org: s.opts.Org, User: s.opts.User}
+	}
 	env.Ctx.Format = &s.format
 	env.Ctx.Height = snap.Height
 	if s.engine.opts.BlockTime != nil {

@@ -13,7 +13,9 @@ import (
 
 // SessionOptions is what a connection brings along.
 type SessionOptions struct {
-	User, Database  string
+	User, Database string
+	// Org is the user's organization; empty: nothing that was granted is asked for.
+	Org             string
 	ApplicationName string
 	ClientAddr      string
 	PID             int32

@@ -29,7 +29,7 @@ func TestHelpTeaches(t *testing.T) {
 	if code != 0 || errs != "" {
 		t.Errorf("exit code %d, standard error %q", code, errs)
 	}
-	for _, want := range []string{"tallystick dev --data", "psql postgres://admin@", "verify", "version"} {
+	for _, want := range []string{"tallystick dev --data", "psql postgres://admin@", "verify", "version", "lint", "test"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("help does not name %q:\n%s", want, out)
 		}
@@ -72,6 +72,8 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"dev --data " + data + " --listen 127.0.0.1", "missing port"},
 		{"dev --data " + data + " --listen 127.0.0.1:http6", "http6"},
 		{"verify", "accepts 1 arg"},
+		{"lint", "requires at least 1 arg"},
+		{"test", "requires at least 1 arg"},
 		{"verify " + data, "neither a data directory"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {

@@ -29,6 +29,7 @@ type plannedCall struct {
 	args  []*exec.ExprProgram // of the input arguments
 	outs  []int               // per OUT argument: which argument of the call
 	types []datum.Type        // of the OUT arguments
+	plans []*plan.ExprPlan    // of the input arguments
 }
 
 func (b *builder) call(s *callStmt) runFunc {
@@ -37,8 +38,16 @@ func (b *builder) call(s *callStmt) runFunc {
 		c.outs = append(c.outs, b.writable(a, s.query.ns))
 	}
 	b.check(func(fr *frame, ck *checker) {
-		if _, err := c.ready(fr); err != nil {
+		ck.inspecting(c.s)
+		pl, err := c.ready(fr)
+		if err != nil {
 			ck.add(err, s.line(), s.title())
+		}
+		if err == nil && ck.to != nil {
+			for _, ep := range pl.plans {
+				ck.to.Piece(&Piece{Offset: s.query.pos, Start: s.query.pos, Expr: ep})
+			}
+			ck.to.Piece(&Piece{Start: s.query.pos, Call: pl.proc})
 		}
 	})
 	return c.run
@@ -126,9 +135,13 @@ func (c *callSite) resolve(pl *plannedCall, opts *plan.Options) error {
 			plain.Variable = nil
 			ep, err = plan.ExpressionText(a.Default, a.Type, &plain)
 		}
+		if err == nil {
+			err = c.s.p.verify(&Piece{Offset: c.s.e.pos, Expr: ep})
+		}
 		if err != nil {
 			return err
 		}
+		pl.plans = append(pl.plans, ep)
 		x, err := exec.CompileExpr(ep.Expr, ep.Slots, ep.Subqueries, ep.CTEs)
 		if err != nil {
 			return err

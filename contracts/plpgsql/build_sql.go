@@ -39,6 +39,9 @@ func (b *builder) sql(s *sqlStmt) runFunc {
 		}
 	}
 	in := b.into(s.into)
+	if !in.strict {
+		q.use = FirstRow
+	}
 	b.checkInto(q, in)
 	return func(fr *frame) (flow, error) {
 		pl, err := q.readyInto(fr, in)
@@ -145,11 +148,14 @@ type dynamic struct {
 type dynamicSite struct {
 	text  *site
 	using []*site
+	use   Use
 	last  atomic.Pointer[dynamic]
 }
 
 func (b *builder) dynamic(query *expr, using []*expr) *dynamicSite {
-	return &dynamicSite{text: b.site(query, textual), using: b.sites(using)}
+	d := &dynamicSite{text: b.site(query, textual), using: b.sites(using)}
+	b.checkDynamic(d.text)
+	return d
 }
 
 // prepare evaluates text and parameters and makes the statement ready.
@@ -178,7 +184,7 @@ func (d *dynamicSite) prepare(fr *frame) (text string, prog *exec.Program, param
 		return text, last.prog, params, nil
 	}
 	var l looked
-	prog, err = fr.p.compileText(text, types, &l)
+	prog, err = fr.p.compileText(text, types, d.use, &l)
 	if err != nil {
 		l.failed(fr.env)
 		return "", nil, nil, inSQL(err, "SQL statement", text, 0, 0)
@@ -187,7 +193,7 @@ func (d *dynamicSite) prepare(fr *frame) (text string, prog *exec.Program, param
 	return text, prog, params, nil
 }
 
-func (p *program) compileText(text string, types []datum.Type, l *looked) (*exec.Program, error) {
+func (p *program) compileText(text string, types []datum.Type, use Use, l *looked) (*exec.Program, error) {
 	st, err := parse.One(text)
 	if err != nil {
 		return nil, err
@@ -202,6 +208,9 @@ func (p *program) compileText(text string, types []datum.Type, l *looked) (*exec
 	opts := p.opts
 	opts.Params, opts.Script, opts.Note = types, st.Script, l.note
 	pl, err := plan.Statement(st.Node, &opts)
+	if err == nil {
+		err = p.verify(&Piece{Use: use, Plan: pl})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -225,6 +234,9 @@ func (b *builder) execute(s *executeStmt) runFunc {
 		}
 	}
 	in := b.into(s.into)
+	if !in.strict {
+		d.use = FirstRow
+	}
 	b.checkUnknown(in)
 	return func(fr *frame) (flow, error) {
 		text, prog, params, err := d.prepare(fr)

@@ -17,18 +17,26 @@ type checker struct {
 	p     *program
 	errs  []error
 	visit func(line int, st *plan.Plan, e *plan.ExprPlan)
+	to    *Inspector
+	row   *rowType // of NEW and OLD in a trigger function; nil = unknown
+	// refusals counts what has been refused
+	refusals int
 }
 
 func (b *builder) check(c check) { b.p.checks = append(b.p.checks, c) }
 
-func (p *program) check() []error { return p.visit(nil) }
+func (p *program) check() []error { return p.visit(&checker{p: p}) }
 
-func (p *program) visit(visit func(line int, st *plan.Plan, e *plan.ExprPlan)) []error {
-	c := &checker{p: p, visit: visit}
+func (p *program) visit(c *checker) []error {
 	fr := &frame{p: p, recs: make([]record, p.records)}
 	for i, v := range p.fixed {
 		if v != nil {
 			fr.recs[i].typ = v.row
+		}
+	}
+	if c.row != nil {
+		for _, v := range []int{varNew, varOld} {
+			fr.recs[p.vars[p.fn.trigger[v].id].rec].typ = c.row
 		}
 	}
 	for _, f := range p.checks {
@@ -54,12 +62,18 @@ func (s *site) check(fr *frame, c *checker) {
 	pl := s.cur.Load()
 	if pl == nil || pl.deps != nil && !pl.fits(fr) {
 		var err error
+		c.inspecting(s)
+		before := c.refusals
 		if pl, err = s.plan(fr); err != nil {
+			if c.to != nil && !errors.Is(err, errUnassigned) && c.refusals == before {
+				c.to.Failed(s.e.pos, err)
+			}
 			c.add(err, s.line(), "")
 			return
 		}
 		s.cur.Store(pl)
 	}
+	c.show(s, pl)
 	if c.visit == nil {
 		return
 	}

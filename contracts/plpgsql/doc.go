@@ -22,6 +22,10 @@
 // the transaction's own errors only, never a fault of the node, an exceeded
 // limit or a conflict.
 //
+// [Function.Inspect] shows all SQL of a function, planned, to tools that ask what
+// it does; Options.Verify is asked about each piece, dynamic SQL included, when
+// it is planned for execution. The rules for contracts are not of this package.
+//
 // The package follows src/pl/plpgsql/src of PostgreSQL 15 in what is accepted
 // and in the wording and context of errors. Triggers, transaction control,
 // scrollable cursors and polymorphic functions are refused when a function is

@@ -23,6 +23,8 @@ type Function struct {
 	// trigger are the variables that a trigger function is given: triggerVars.
 	trigger []*variable
 	opts    plan.Options // what all statements are planned with, but the catalog
+	// verify is Options.Verify
+	verify func(*Piece) error
 
 	mu       sync.Mutex
 	programs atomic.Pointer[[]*program] // newest catalog last
@@ -39,6 +41,9 @@ type Options struct {
 	SearchPath []string
 	// Contract refuses what is not deterministic.
 	Contract bool
+	// Verify, if not nil, is asked before a piece of SQL is executed for the
+	// first time with a plan; its error is that of the execution.
+	Verify func(*Piece) error
 	// Virtual finds computed relations; nil in a contract.
 	Virtual func(schema, name string) *plan.Virtual
 }
@@ -54,7 +59,7 @@ func Compile(f *catalog.Func, opts Options) (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	fn := &Function{def: f, name: signature(f), body: body, vars: ps.vars, found: ps.found, trigger: ps.trigger}
+	fn := &Function{def: f, name: signature(f), body: body, vars: ps.vars, found: ps.found, trigger: ps.trigger, verify: opts.Verify}
 	fn.opts = plan.Options{
 		SearchPath: opts.SearchPath,
 		Contract:   opts.Contract,
@@ -215,7 +220,7 @@ func (f *Function) Plans(cat *catalog.Catalog, visit func(line int, st *plan.Pla
 	if err != nil {
 		return []error{err}
 	}
-	return p.visit(visit)
+	return p.visit(&checker{p: p, visit: visit})
 }
 
 // Resolve checks what CREATE FUNCTION checks beyond the syntax: that the types

@@ -31,6 +31,10 @@ type program struct {
 	body     []statement
 	reads    []rwset.Read // catalog rows that the types of variables came from
 	checks   []check
+	// inspected: made for an Inspector, not to be run
+	inspected bool
+	// lead: what the inspected piece has in front of its text, in bytes
+	lead int
 
 	frames sync.Pool
 	casts  sync.Map // castKey -> *exec.ExprProgram

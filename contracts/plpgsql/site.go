@@ -20,6 +20,7 @@ type site struct {
 	// on the row type of a RECORD variable: then target gives it.
 	want   datum.Type
 	target *place
+	use    Use
 	cur    atomic.Pointer[planned]
 }
 
@@ -30,6 +31,7 @@ type planned struct {
 	gather []gatherStep
 	width  int // length of frame.vars that gathering needs; 0 = none
 	used   bool
+	lead   int // bytes that were put in front of the text for the planner
 
 	// Of an expression:
 	mode   mode
@@ -228,6 +230,9 @@ func (s *site) planStatement(fr *frame, l *looked) (*planned, error) {
 	if st.Columns != nil {
 		pl.cols = rowTypeOf(st.Columns)
 	}
+	if err := s.p.verify(s.piece(pl)); err != nil {
+		return nil, s.placed(err, 0)
+	}
 	return pl, nil
 }
 
@@ -256,6 +261,10 @@ func (s *site) planExpression(fr *frame, l *looked) (*planned, error) {
 	if err := pl.setExpr(ep); err != nil {
 		return nil, s.placed(err, skip)
 	}
+	pl.lead = skip
+	if err := s.p.verify(s.piece(pl)); err != nil {
+		return nil, s.placed(err, skip)
+	}
 	if s.want.Desc != nil && want.Desc == nil {
 		return pl, pl.convertTo(s.p, s.want)
 	}
@@ -278,6 +287,9 @@ func (s *site) planText(fr *frame, want datum.Type, l *looked) (b *binder, ep *p
 	if err != nil && pgerr.CodeOf(err) == pgerr.SyntaxError && checkExpression(text) == nil {
 		// count(*) FROM t
 		text, skip = asSubquery(text), len(subqueryPrefix)
+		if s.p.inspected {
+			s.p.lead = skip
+		}
 		try(text, want)
 	}
 	if err == nil || want.Desc == nil || !noCast(err) {

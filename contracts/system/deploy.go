@@ -24,7 +24,8 @@ const (
 	comment = "comment"
 )
 
-// createDeploy records a script and returns the number of the proposal.
+// createDeploy records a script and returns the number of the proposal. What
+// would not be deterministic is refused before anyone votes on it.
 func (c *call) createDeploy() (datum.Datum, error) {
 	payload, err := c.text(0, "the script of a deployment")
 	if err != nil {
@@ -38,6 +39,14 @@ func (c *call) createDeploy() (datum.Datum, error) {
 		id = row[deployID].Int() + 1
 		return false
 	})
+	if err != nil {
+		return datum.Null, err
+	}
+	found, err := c.rehearse(c.caller.String(), payload)
+	c.report(found)
+	if err == nil {
+		err = c.record(datum.Int(id), found)
+	}
 	if err != nil {
 		return datum.Null, err
 	}
@@ -161,7 +170,12 @@ func (c *call) submitDeploy() (datum.Datum, error) {
 			WithDetail("Approval of an admin is missing from: %s.", strings.Join(missing, ", "))
 	}
 	owner := identity.UserID{Org: row[deployOrg].Str(), Name: row[deployName].Str()}
-	if err := c.engine.Script(c.env, owner.String(), row[deployPayload].Str(), c.notice()); err != nil {
+	found, err := c.Apply(c.env, owner.String(), row[deployPayload].Str(), c.notice())
+	if err != nil {
+		c.report(found)
+		return datum.Null, err
+	}
+	if err := c.record(c.args[0], found); err != nil {
 		return datum.Null, err
 	}
 	row[deployStatus], row[deployClosed] = datum.Str(deployed), c.height()

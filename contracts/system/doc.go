@@ -17,6 +17,12 @@
 // counts as long as whoever gave it is an admin; an organization counts as long
 // as it has one.
 //
+// A script is applied on trial when it is proposed, and undone: a contract that
+// is not deterministic (package determinism) is refused with everything that was
+// found, and warnings about one that is accepted are in deploytx_findings. It is
+// examined again when it is submitted, for the database may have changed. A
+// script that cannot be executed yet is accepted with a warning.
+//
 // # Users
 //
 // An admin manages the users of the own organization. A name that was revoked

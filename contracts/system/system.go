@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tallystick/tallystick/blockstore/block"
+	"github.com/tallystick/tallystick/contracts/determinism"
 	"github.com/tallystick/tallystick/identity"
 	"github.com/tallystick/tallystick/sql"
 	"github.com/tallystick/tallystick/sql/catalog"
@@ -16,11 +17,15 @@ import (
 // System runs the system contracts. It keeps no state and is safe for
 // concurrent use.
 type System struct {
-	engine *sql.Engine
+	engine  *sql.Engine
+	inspect determinism.Inspect
 }
 
-// New makes the system contracts of an engine, which executes what they deploy.
-func New(engine *sql.Engine) *System { return &System{engine: engine} }
+// New makes the system contracts of an engine, which executes what they deploy;
+// inspect shows them what a function does.
+func New(engine *sql.Engine, inspect determinism.Inspect) *System {
+	return &System{engine: engine, inspect: inspect}
+}
 
 // call is one call under way.
 type call struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tallystick/tallystick/blockstore/block"
+	"github.com/tallystick/tallystick/contracts/plpgsql"
 	"github.com/tallystick/tallystick/contracts/system"
 	"github.com/tallystick/tallystick/identity"
 	"github.com/tallystick/tallystick/mvcc"
@@ -40,8 +41,17 @@ func newNetwork(t *testing.T) *network {
 	t.Cleanup(func() { store.Close() })
 	n := &network{t: t, store: store}
 	n.engine = sql.NewEngine(store, &exec.Functions{}, sql.EngineOptions{}) // deployed functions are not called
-	n.system = system.New(n.engine)
+	n.system = system.New(n.engine, inspect)
 	return n
+}
+
+// inspect knows PL/pgSQL only, as the functions of these tests do.
+func inspect(fn *catalog.Func, cat *catalog.Catalog, to *plpgsql.Inspector) error {
+	f, err := plpgsql.Compile(fn, plpgsql.Options{SearchPath: []string{catalog.Blockchain}, Contract: true})
+	if err != nil {
+		return err
+	}
+	return f.Inspect(cat, to)
 }
 
 // user writes a row of pgcerts, as the genesis does.

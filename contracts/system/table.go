@@ -42,6 +42,8 @@ var (
 	certs   = newTable(catalog.Certs)
 	deploys = newTable(catalog.Deploy)
 	votes   = newTable(catalog.DeployVotes)
+
+	findings = newTable(catalog.DeployFindings)
 )
 
 // The columns that the code below names, by position.
@@ -126,4 +128,9 @@ func (t *table) insert(env *exec.Env, row []datum.Datum) error {
 // update replaces the row with the same primary key.
 func (t *table) update(env *exec.Env, row []datum.Datum) error {
 	return env.Txn.PutUpdate(t.layout.PrimaryKey(nil, row), t.layout.EncodeRow(nil, row))
+}
+
+// delete removes the row with this primary key.
+func (t *table) delete(env *exec.Env, row []datum.Datum) error {
+	return env.Txn.Delete(t.layout.PrimaryKey(nil, row))
 }

@@ -182,7 +182,7 @@ func openStores(tb testing.TB, g *block.Genesis, blocksFS, stateFS vfs.FS) *node
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 func (n *node) options() Options {
-	return Options{Store: n.store, Blocks: n.blocks, Engine: n.engine, System: system.New(n.engine), Workers: n.workers, Logger: quiet}
+	return Options{Store: n.store, Blocks: n.blocks, Engine: n.engine, System: system.New(n.engine, contracts.Inspect), Workers: n.workers, Logger: quiet}
 }
 
 func (n *node) close() {

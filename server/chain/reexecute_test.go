@@ -105,7 +105,7 @@ func TestNoReexecute(t *testing.T) {
 
 // TestReexecutionKeepsTheBudget: what has no room in the block is not tried again.
 func TestReexecutionKeepsTheBudget(t *testing.T) {
-	s, n := bankNode(t, testGenesis(func(p *block.Params) { reexecuting(p); p.MaxWriteBytes, p.MaxBlockWriteBytes = 10_000, 10_000 }))
+	s, n := bankNode(t, testGenesis(func(p *block.Params) { reexecuting(p); p.MaxWriteBytes, p.MaxBlockWriteBytes = 20_000, 20_000 }))
 	var txs []*block.Tx
 	for i := range 400 {
 		txs = append(txs, s.tx(alice, "transfer", int64(i), 1, 2, num("0.01")))

@@ -86,7 +86,7 @@ func (n *node) openStores(fs vfs.FS) {
 	}
 	n.t.Cleanup(func() { n.store.Close() })
 	engine := sql.NewEngine(n.store, contracts.NewFunctions().Exec(), sql.EngineOptions{ValidateFunction: contracts.ValidateFunction})
-	n.chain, err = chain.Open(chain.Options{Store: n.store, Blocks: n.blocks, Engine: engine, System: system.New(engine), Logger: quiet})
+	n.chain, err = chain.Open(chain.Options{Store: n.store, Blocks: n.blocks, Engine: engine, System: system.New(engine, contracts.Inspect), Logger: quiet})
 	if err != nil {
 		n.t.Fatal(err)
 	}

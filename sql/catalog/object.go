@@ -45,6 +45,8 @@ type Table struct {
 	Query string `json:",omitempty"`
 	// System marks the ledger's own relations: nobody writes them with DML.
 	System bool `json:",omitempty"`
+	// ACL is who may read it; nil = everyone.
+	ACL *ACL `json:",omitempty"`
 
 	// RowType and RowArray are the OIDs of the type of its rows and of arrays of
 	// these; 0 for the ledger's own relations.
@@ -171,6 +173,8 @@ type Func struct {
 	Settings []string `json:",omitempty"`
 	// Version counts CREATE OR REPLACE, from 1.
 	Version int
+	// ACL is who may call it; nil = everyone.
+	ACL *ACL `json:",omitempty"`
 
 	Ret datum.Type `json:"-"`
 	// Shape is not empty for a function as one call sees it, with concrete types

@@ -9,6 +9,7 @@ const (
 	BlocksOID      OID = 10120
 	DeployOID      OID = 10130
 	DeployVotesOID OID = 10140
+	FindingsOID    OID = 10150
 )
 
 // BlockchainOID and its like are the OIDs of the schemas.
@@ -93,9 +94,22 @@ var (
 		null("comment", datum.Text),
 		col("block", datum.Int8),
 	})
+	// DeployFindings has what the determinism check said of the functions of an
+	// accepted proposal.
+	DeployFindings = systemTable(FindingsOID, "deploytx_findings", []string{"deploy_id", "position"}, []Column{
+		col("deploy_id", datum.Int8),
+		col("position", datum.Int4), // in the report, from 1
+		col("function", datum.Text), // with its argument types
+		col("line", datum.Int4),     // of the function's body, from 1
+		col("col", datum.Int4),      // in characters, from 1
+		col("rule", datum.Text),
+		col("severity", datum.Text), // warning
+		col("message", datum.Text),
+		null("hint", datum.Text),
+	})
 )
 
-var systemTables = []*Table{Ledger, Certs, Blocks, Deploy, DeployVotes}
+var systemTables = []*Table{Ledger, Certs, Blocks, Deploy, DeployVotes, DeployFindings}
 
 func init() {
 	Ledger.Indexes = append(Ledger.Indexes, Index{

@@ -16,6 +16,7 @@ type compiler struct {
 	reads, fills slotSet // by what was compiled so far; see watch
 	userCalls    bool    // a user-defined function was met
 	measured     *Measurement
+	guards       guards
 }
 
 // nodeProg is the immutable form of a plan node; iter makes the state of one

@@ -27,6 +27,9 @@ type Env struct {
 	// Interrupted is asked now and then in local queries: a non-nil error
 	// (57014) ends them. Nil in a contract, which nothing interrupts.
 	Interrupted func() error
+	// Role is who runs it: the signer or the user of the session, or the owner of
+	// a SECURITY DEFINER function; the zero Role may do everything.
+	Role catalog.Role
 	// Depth counts nested function calls.
 	Depth int
 	// Limits bound one transaction; zero fields mean no limit.

@@ -16,7 +16,8 @@ type ExprProgram struct {
 	slots, args, subs, ctes int
 	plain                   bool // needs no memory of its own
 
-	idle sync.Pool // *frame, of expressions with subqueries
+	idle   sync.Pool // *frame, of expressions with subqueries
+	guards guards
 }
 
 // CompileExpr compiles an expression whose frame has the given number of
@@ -27,7 +28,7 @@ func CompileExpr(e plan.Expr, slots, subqueries, ctes int) (*ExprProgram, error)
 	if err != nil {
 		return nil, err
 	}
-	x := &ExprProgram{eval: ev, typ: e.Type(), slots: slots, args: c.args, subs: subqueries, ctes: ctes}
+	x := &ExprProgram{eval: ev, typ: e.Type(), slots: slots, args: c.args, subs: subqueries, ctes: ctes, guards: c.guards}
 	x.plain = slots == 0 && c.args == 0 && subqueries == 0 && ctes == 0
 	return x, nil
 }
@@ -61,6 +62,9 @@ func (x *ExprProgram) Eval(env *Env, params []datum.Datum) (datum.Datum, error) 
 // evalQueries is Eval of an expression with subqueries. Its frames hold their
 // iterators and are therefore its own.
 func (x *ExprProgram) evalQueries(env *Env, params []datum.Datum) (datum.Datum, error) {
+	if err := x.guards.check(env); err != nil {
+		return datum.Null, err
+	}
 	f, ok := x.idle.Get().(*frame)
 	if !ok {
 		f = &frame{slots: make([]datum.Datum, x.slots), args: make([]datum.Datum, x.args),

@@ -14,7 +14,9 @@ type Program struct {
 	plan *plan.Plan
 	root nodeProg
 	args int
-	top  bool // the root, or the body of its WITH, is a data modification
+	// guards are what the role that runs it is asked for.
+	guards guards
+	top    bool // the root, or the body of its WITH, is a data modification
 
 	idle sync.Pool // *execution
 }
@@ -40,7 +42,7 @@ func Compile(p *plan.Plan) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	prog := &Program{plan: p, root: root, args: c.args}
+	prog := &Program{plan: p, root: root, args: c.args, guards: c.guards}
 	body := p.Root
 	if w, ok := body.(*plan.With); ok {
 		body = w.Body
@@ -81,11 +83,16 @@ func (p *Program) begin(env *Env, params []datum.Datum) (*execution, error) {
 	if p.plan.Writes && env.ReadOnly {
 		return nil, pgerr.New(pgerr.ReadOnlySQLTransaction, "cannot execute %s in a read-only transaction", p.writer())
 	}
-	x := p.take()
-	x.frame.start(env, params)
 	if reads := p.plan.Reads; len(reads) > 0 && env.Txn != nil {
 		env.Txn.NoteShared(reads)
 	}
+	if p.guards != nil {
+		if err := p.guards.check(env); err != nil {
+			return nil, err
+		}
+	}
+	x := p.take()
+	x.frame.start(env, params)
 	if err := x.root.open(&x.frame); err != nil {
 		p.end(x)
 		return nil, err

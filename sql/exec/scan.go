@@ -42,6 +42,7 @@ type scanProg struct {
 }
 
 func (c *compiler) scan(n *plan.Scan) (nodeProg, error) {
+	c.guard(n)
 	l, err := c.layout(n.Table)
 	if err != nil {
 		return nil, err

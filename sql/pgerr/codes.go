@@ -13,6 +13,7 @@ const (
 	ProtocolViolation               Code = "08P01"
 	TriggeredActionException        Code = "09000"
 	FeatureNotSupported             Code = "0A000"
+	InvalidGrantOperation           Code = "0LP01"
 	CaseNotFound                    Code = "20000"
 	CardinalityViolation            Code = "21000"
 	DataException                   Code = "22000"

@@ -24,6 +24,9 @@ type Error struct {
 	InternalQuery    string
 	InternalPosition int
 
+	// Unbuilt tells that [NotBuilt] made the error.
+	Unbuilt bool
+
 	// Schema, Table, Column, DataType and Constraint name the object of an
 	// integrity violation.
 	Schema, Table, Column, DataType, Constraint string
@@ -39,8 +42,10 @@ func New(code Code, format string, args ...any) *Error {
 
 // NotBuilt reports a part of PostgreSQL that does not exist here yet, by name.
 func NotBuilt(format string, args ...any) *Error {
-	return New(FeatureNotSupported, format, args...).
+	e := New(FeatureNotSupported, format, args...).
 		WithHint("Tallystick does not have this part of PostgreSQL yet.")
+	e.Unbuilt = true
+	return e
 }
 
 // Error returns the message with its SQLSTATE, for logs.

@@ -29,6 +29,7 @@ type Slot struct {
 	typed
 	Index int
 	Name  string // for messages and column headings
+	At    Place  // of a system column
 }
 
 // Param reads parameter Index (from 0): $1 of a prepared statement, or a
@@ -249,7 +250,9 @@ type Subquery struct {
 func NewConst(t datum.Type, v datum.Datum) *Const { return &Const{typed: typed{t}, Value: v} }
 
 // NewSlot makes a slot reference.
-func NewSlot(t datum.Type, index int, name string) *Slot { return &Slot{typed{t}, index, name} }
+func NewSlot(t datum.Type, index int, name string) *Slot {
+	return &Slot{typed: typed{t}, Index: index, Name: name}
+}
 
 // NewParam makes a parameter reference; index counts from 0.
 func NewParam(t datum.Type, index int) *Param { return &Param{typed{t}, index} }

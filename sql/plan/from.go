@@ -116,6 +116,7 @@ func (p *planner) rangeVar(v *pg.RangeVar, s *scope) ([]item, []Expr, error) {
 // tableItem puts a stored table into the scope.
 func (p *planner) tableItem(t *catalog.Table, provenance bool, v *pg.RangeVar, s *scope) (item, error) {
 	r := p.tableRel(t, provenance)
+	r.scan.At, r.scan.Through = p.place(v.Location), slices.Clone(p.views)
 	if v.Alias == nil {
 		r.schema = t.Schema
 		if provenance {
@@ -208,12 +209,12 @@ func (p *planner) admitTable(t *catalog.Table, provenance bool, loc int32) error
 		return nil
 	}
 	if provenance {
-		return p.errAt(loc, pgerr.FeatureNotSupported, "a contract cannot read provenance.%s", t.Name).
-			WithHint("Keep what the contract needs in a table of its own.")
+		return p.refuse(RefusedRelation, p.errAt(loc, pgerr.FeatureNotSupported, "a contract cannot read provenance.%s", t.Name).
+			WithHint("Keep what the contract needs in a table of its own."))
 	}
 	if t.Schema == catalog.Private {
-		return p.errAt(loc, pgerr.FeatureNotSupported, "a contract cannot read private.%s", t.Name).
-			WithHint("Private tables differ between organizations: pass the values as arguments.")
+		return p.refuse(RefusedRelation, p.errAt(loc, pgerr.FeatureNotSupported, "a contract cannot read private.%s", t.Name).
+			WithHint("Private tables differ between organizations: pass the values as arguments."))
 	}
 	return nil
 }
@@ -222,6 +223,12 @@ func (p *planner) undefinedTable(v *pg.RangeVar) error {
 	name := v.Relname
 	if v.Schemaname != "" {
 		name = v.Schemaname + "." + name
+	}
+	if p.opts.Contract && v.Schemaname == catalog.Private {
+		e := p.errAt(v.Location, pgerr.FeatureNotSupported, "a contract cannot read private.%s", v.Relname).
+			WithHint("Private tables differ between organizations: pass the values as arguments.")
+		_ = p.refuse(RefusedRelation, e) // there is no table to go on with
+		return e
 	}
 	return p.errAt(v.Location, pgerr.UndefinedTable, "relation \"%s\" does not exist", name)
 }
@@ -241,7 +248,11 @@ func (p *planner) virtualItem(v *pg.RangeVar, s *scope) (item, error) {
 			continue
 		}
 		if p.opts.Contract {
-			return item{}, p.errAt(v.Location, pgerr.FeatureNotSupported, "a contract cannot read %s.%s", rv.Schema, rv.Name)
+			err := p.refuse(RefusedRelation, p.errAt(v.Location, pgerr.FeatureNotSupported, "a contract cannot read %s.%s", rv.Schema, rv.Name).
+				WithHint("It describes the node or the catalog: pass the values as arguments."))
+			if err != nil {
+				return item{}, err
+			}
 		}
 		r := &rel{vscan: &VirtualScan{Relation: rv, Slots: make([]int, len(rv.Columns))}}
 		for i, c := range rv.Columns {
@@ -271,10 +282,12 @@ func (p *planner) viewItem(t *catalog.Table, v *pg.RangeVar, s *scope) ([]item, 
 		return nil, nil, err
 	}
 	var src *source
+	p.views = append(p.views, t)
 	err = p.inStored(func() error {
 		src, err = p.subquerySource(st.Node.GetSelectStmt(), &scope{})
 		return err
 	})
+	p.views = p.views[:len(p.views)-1]
 	if err != nil {
 		return nil, nil, err
 	}

@@ -175,6 +175,11 @@ func (p *planner) choose(parts []string, args []Expr, names []string, variadic, 
 		return nil, p.at(asError(builtin.FuncError(shown, actual, names, outcome)), loc)
 	}
 	f := funcs[m.Index]
+	if f.builtin != nil {
+		if err := p.admit(f.builtin, loc); err != nil {
+			return nil, err
+		}
+	}
 	if variadic && f.builtin != nil && collectsAny(&f) {
 		f.builtin = f.builtin.Spread()
 	}

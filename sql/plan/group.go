@@ -38,7 +38,7 @@ func (p *planner) aggregateCall(n *pg.FuncCall, c *callee, here *scope, clause s
 	if len(n.Args) == 0 && !n.AggStar && !n.AggWithinGroup {
 		return nil, p.errAt(n.Location, pgerr.WrongObjectType, "%s(*) must be used to call a parameterless aggregate function", funcName(n))
 	}
-	agg := Agg{Func: c.builtin, Args: c.args, Distinct: n.AggDistinct, Type: c.ret}
+	agg := Agg{Func: c.builtin, Args: c.args, Distinct: n.AggDistinct, Type: c.ret, At: p.place(n.Location)}
 	inner := here.insideAggregate(c.builtin.Name)
 	order := p.aggregateOrder
 	if n.AggWithinGroup {

@@ -28,6 +28,8 @@ type Plan struct {
 	Reads []rwset.Read
 	// Writes tells that the plan modifies a table (in any of its parts).
 	Writes bool
+	// Order is the ORDER BY of the whole query.
+	Order []SortKey
 }
 
 // Column is one column of a result, as RowDescription reports it.
@@ -73,7 +75,14 @@ type Scan struct {
 	// FromBlock and ToBlock bound the creator block of a provenance scan;
 	// inclusive; nil = open.
 	FromBlock, ToBlock Expr
+	At                 Place
+	// Through are the views whose text the scan stands in, the outermost first.
+	Through []*catalog.Table
 }
+
+// Place is where something stands in the text of the statement: the byte offset
+// plus 1. The zero Place is unknown, as that of what a view brings in.
+type Place int32
 
 // SysSlots are the slots of system columns; -1 where not needed.
 type SysSlots struct {
@@ -244,6 +253,7 @@ type Agg struct {
 	Direct []Expr
 	Type   datum.Type
 	Out    int
+	At     Place
 }
 
 // SortKey is one key of an order.
@@ -268,6 +278,9 @@ type Limit struct {
 	Count, Offset Expr
 	// Ties tells WITH TIES: rows equal to the last one in these keys follow.
 	Ties []SortKey
+	// Order is the ORDER BY of the query, also where an index saves the sort.
+	Order []SortKey
+	At    Place
 }
 
 // Unique passes the first row of every distinct combination of Keys, in order
@@ -275,6 +288,9 @@ type Limit struct {
 type Unique struct {
 	Child Node
 	Keys  []Expr
+	// On tells DISTINCT ON: rows of one combination may differ otherwise.
+	On bool
+	At Place
 }
 
 // Append is UNION ALL: the rows of the children one after the other, their

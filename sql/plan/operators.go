@@ -126,9 +126,9 @@ func (p *planner) admit(f *builtin.Func, loc int32) error {
 	}
 	e := p.errAt(loc, pgerr.FeatureNotSupported, "function %s cannot be used in a contract: %s", f.Name, f.Contract.Why)
 	if f.Contract.Replacement != "" {
-		return e.WithHint("Use %s.", f.Contract.Replacement)
+		e = e.WithHint("Use %s.", f.Contract.Replacement)
 	}
-	return e
+	return p.refuse(RefusedFunction, e)
 }
 
 // pair analyzes both sides of n and binds them to their equality operator.

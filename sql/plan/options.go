@@ -7,6 +7,7 @@ import (
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/parse"
+	"github.com/tallystick/tallystick/sql/pgerr"
 )
 
 // Options is what a statement is planned against.
@@ -38,6 +39,9 @@ type Options struct {
 	// Contract tells that the statement runs inside a contract: what is not
 	// deterministic there is refused.
 	Contract bool
+	// Refused, if not nil, is given what a contract may not use, and planning
+	// goes on: for tools that list everything that is wrong.
+	Refused func(Refusal, *pgerr.Error)
 	// Settings gives what literals of date/time types are read with at plan time.
 	Format *datum.Format
 	// Script is the text that locations in the parse tree refer to, and Skip the

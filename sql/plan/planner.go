@@ -7,6 +7,7 @@ import (
 
 	"github.com/tallystick/tallystick/mvcc/rwset"
 	"github.com/tallystick/tallystick/sql/builtin"
+	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/parse"
 	"github.com/tallystick/tallystick/sql/pgerr"
@@ -39,6 +40,8 @@ type planner struct {
 	// multi are the subqueries that are assigned to several columns, by location:
 	// the parse tree holds a copy for each of the columns.
 	multi map[int32]*multiSource
+	// views are the views whose text is planned now, the outermost first.
+	views []*catalog.Table
 }
 
 // maxDepth bounds the nesting of expressions and subqueries.
@@ -87,6 +90,7 @@ func (p *planner) statement(stmt *pg.Node) (*Plan, error) {
 	return &Plan{
 		Root: q.node, Columns: q.columns(), Out: q.out(), Slots: p.slots, Params: types,
 		Subqueries: p.subqueries, CTEs: p.ctes, Command: command, Reads: p.reads, Writes: p.writes,
+		Order: q.order,
 	}, nil
 }
 
@@ -235,6 +239,7 @@ type query struct {
 	correlated bool
 	volatile   bool
 	semi       *semiSource // what a semijoin can be made from; nil = nothing
+	order      []SortKey   // ORDER BY
 }
 
 // column is an output column of a query or a FROM item.

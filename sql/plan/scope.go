@@ -178,7 +178,12 @@ func (p *planner) findIn(s *scope, qualifier []string, name string, loc int32) (
 			continue
 		}
 		for i := range r.hidden {
-			if err := f.see(r.hidden[i].name, func() *Slot { return p.useHidden(r, i) }); err != nil {
+			use := func() *Slot {
+				sys := p.useHidden(r, i)
+				sys.At = p.place(loc)
+				return sys
+			}
+			if err := f.see(r.hidden[i].name, use); err != nil {
 				return nil, err
 			}
 		}
@@ -329,6 +334,12 @@ func (p *planner) rowOf(r *rel) Expr {
 
 func (p *planner) noColumn(parts []string, s *scope, loc int32) error {
 	name := parts[len(parts)-1]
+	if p.opts.Contract && (name == "ctid" || name == "cmin" || name == "cmax") {
+		e := p.errAt(loc, pgerr.FeatureNotSupported, "a contract cannot use system column %s", name).
+			WithHint("It says where a node keeps the row: use the primary key.")
+		_ = p.refuse(RefusedColumn, e) // there is no value to go on with
+		return e
+	}
 	if len(parts) == 1 {
 		e := p.errAt(loc, pgerr.UndefinedColumn, "column \"%s\" does not exist", name)
 		return e

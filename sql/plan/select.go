@@ -446,6 +446,7 @@ func (p *planner) orderAndLimit(q *query, n *pg.SelectStmt, keys, on []orderKey,
 	if err != nil {
 		return nil, err
 	}
+	q.order = sort
 	if len(sort) > 0 && (order == nil || !order.met) {
 		node := &Sort{Child: q.node, Keys: sort}
 		if limit != nil && limit.Ties == nil {
@@ -543,7 +544,7 @@ func (p *planner) distinctKeys(n *pg.SelectStmt, targets []target, s *scope) ([]
 
 // distinctOn keeps the first row per key, after the sort.
 func (p *planner) distinctOn(q *query, n *pg.SelectStmt, on []orderKey, sort []SortKey) error {
-	u := &Unique{Child: q.node}
+	u := &Unique{Child: q.node, On: true, At: p.place(location(n.DistinctClause[0]))}
 	for _, k := range on {
 		e := k.key.Expr
 		if k.target >= 0 {
@@ -566,7 +567,7 @@ func (p *planner) limit(n *pg.SelectStmt, s *scope, sort []SortKey) (*Limit, err
 	if n.LimitCount == nil && n.LimitOffset == nil {
 		return nil, nil
 	}
-	l := &Limit{}
+	l := &Limit{Order: sort, At: p.place(limitLocation(n))}
 	at := &scope{parent: s.parent, rels: s.rels, shown: s.shown, ctes: s.ctes, noAggs: "LIMIT"}
 	expr := func(node *pg.Node, clause string) (Expr, error) {
 		if node == nil {

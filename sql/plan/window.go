@@ -29,6 +29,7 @@ type WindowFunc struct {
 	Filter Expr // of an aggregate; nil = none
 	Type   datum.Type
 	Out    int
+	At     Place
 }
 
 // FrameMode is the unit in which a frame counts.
@@ -414,7 +415,7 @@ func (p *planner) windowCall(n *pg.FuncCall, s *scope, clause string) (Expr, err
 	if err := p.admit(c.builtin, n.Location); err != nil {
 		return nil, err
 	}
-	fn := WindowFunc{Func: c.builtin, Args: c.args, Type: c.ret}
+	fn := WindowFunc{Func: c.builtin, Args: c.args, Type: c.ret, At: p.place(n.Location)}
 	for i := range fn.Args {
 		if fn.Args[i], err = p.settle(fn.Args[i]); err != nil {
 			return nil, err

@@ -51,7 +51,7 @@ func (p *planner) with(w *pg.WithClause, s *scope) (func(*query) *query, error) 
 	}
 	return func(q *query) *query {
 		node.Body = q.node
-		return &query{node: node, cols: q.cols, correlated: q.correlated, volatile: q.volatile}
+		return &query{node: node, cols: q.cols, correlated: q.correlated, volatile: q.volatile, order: q.order}
 	}, nil
 }
 

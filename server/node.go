@@ -140,10 +140,12 @@ func (n *Node) startOrdering(l layout) error {
 	if err != nil {
 		return err
 	}
-	return n.orderWith(signer)
+	return n.orderWith(signer, l.raft())
 }
 
-func (n *Node) orderWith(signer *identity.Signer) error {
+// orderWith starts the orderer with a key; raftDir is where orderer raft keeps its
+// log.
+func (n *Node) orderWith(signer *identity.Signer, raftDir string) error {
 	height, _ := n.blocks.Tip()
 	tip, err := n.blocks.Get(height)
 	if err != nil {
@@ -151,7 +153,7 @@ func (n *Node) orderWith(signer *identity.Signer) error {
 	}
 	cut := cutter.FromParams(&n.genesis.Params)
 	cut.MaxInFlight = maxInFlight
-	if n.orderer, err = n.startOrderer(l, signer, tip, cut); err != nil {
+	if n.orderer, err = n.startOrderer(raftDir, signer, tip, cut); err != nil {
 		return err
 	}
 	n.onClose(n.orderer.Close)

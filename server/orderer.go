@@ -24,7 +24,7 @@ type embedded interface {
 }
 
 // startOrderer starts the orderer that the network was made with, after tip.
-func (n *Node) startOrderer(l layout, signer *identity.Signer, tip *block.Block, cut cutter.Config) (embedded, error) {
+func (n *Node) startOrderer(raftDir string, signer *identity.Signer, tip *block.Block, cut cutter.Config) (embedded, error) {
 	network, params := n.genesis.NetworkID(), &n.genesis.Params
 	switch params.Orderer {
 	case block.OrdererSolo:
@@ -37,7 +37,7 @@ func (n *Node) startOrderer(l layout, signer *identity.Signer, tip *block.Block,
 		return raft.Start(raft.Options{
 			Network: network, ConfigID: network, Orderers: n.genesis.Orderers, Signer: signer,
 			Tip: tip, Persist: n.blocks.AppendBatch, Source: n.blocks.Get,
-			Dir: l.raft(), Bootstrap: []raft.Peer{{Key: signer.Public(), Address: loneOrderer}},
+			Dir: raftDir, Bootstrap: []raft.Peer{{Key: signer.Public(), Address: loneOrderer}},
 			Address: loneOrderer, Listener: newDeafListener(), Dial: dialNobody,
 			ElectionTimeout: loneElection, Cutter: cut, Remember: params.ValidityWindow, Logger: n.log,
 		})

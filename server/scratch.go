@@ -63,7 +63,7 @@ func (s *Scratch) open() error {
 	if err := n.state.openChain(n.blocks, 0); err != nil {
 		return err
 	}
-	if err := n.orderWith(keys[ordererUser]); err != nil {
+	if err := n.orderWith(keys[ordererUser], ""); err != nil {
 		return err
 	}
 	if n.wallet, err = n.newWallet(); err != nil {

@@ -5,7 +5,6 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"github.com/tallystick/tallystick/mvcc"
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/exec"
@@ -135,7 +134,7 @@ func (d *definer) missingValue(t *catalog.Table, col *catalog.Column, st parse.S
 
 func (d *definer) isEmpty(t *catalog.Table) (bool, error) {
 	prefix := catalog.Prefix(t.OID, t.Primary().OID)
-	it := d.env.Txn.Scan(prefixSpan(prefix), false, mvcc.ReadUnrecorded)
+	it := d.txn().Scan(prefixSpan(prefix), false, d.readMode())
 	defer it.Close()
 	return !it.Next(), it.Err()
 }
@@ -229,7 +228,11 @@ func (d *definer) setNotNull(t *catalog.Table, name string, st parse.Statement) 
 
 func (d *definer) dropNotNull(t *catalog.Table, name string, st parse.Statement) error {
 	return d.changeColumn(t, name, func(def *tableDef, col *catalog.Column) error {
-		for _, k := range def.table.Primary().Keys {
+		key := def.table.PrimaryKey()
+		if key == nil {
+			key = &catalog.Index{}
+		}
+		for _, k := range key.Keys {
 			if &def.table.Columns[k.Column] == col {
 				return pgerr.New(pgerr.InvalidTableDefinition, "column \"%s\" is in a primary key", name)
 			}

@@ -17,7 +17,7 @@ func (d *definer) drop(n *pg.DropStmt) error {
 	for _, o := range n.Objects {
 		var err error
 		switch n.RemoveType {
-		case pg.ObjectType_OBJECT_TABLE, pg.ObjectType_OBJECT_VIEW:
+		case pg.ObjectType_OBJECT_TABLE, pg.ObjectType_OBJECT_VIEW, pg.ObjectType_OBJECT_SEQUENCE:
 			err = d.dropTable(n, o)
 		case pg.ObjectType_OBJECT_INDEX:
 			err = d.dropIndex(n, o)
@@ -54,6 +54,8 @@ func (d *definer) dropTable(n *pg.DropStmt, o *pg.Node) error {
 	kind, word := catalog.OrdinaryTable, "table"
 	if n.RemoveType == pg.ObjectType_OBJECT_VIEW {
 		kind, word = catalog.View, "view"
+	} else if n.RemoveType == pg.ObjectType_OBJECT_SEQUENCE {
+		kind, word = catalog.Sequence, "sequence"
 	}
 	t, err := d.findTable(v)
 	if err != nil {
@@ -69,6 +71,11 @@ func (d *definer) dropTable(n *pg.DropStmt, o *pg.Node) error {
 	if t.Kind != kind {
 		return pgerr.New(pgerr.WrongObjectType, "\"%s\" is not a %s", t.Name, word)
 	}
+	if kind == catalog.Sequence {
+		if err := d.usedSequence(t, n.Behavior); err != nil {
+			return err
+		}
+	}
 	if err := d.noDependents(t, n.Behavior); err != nil {
 		return err
 	}
@@ -76,6 +83,9 @@ func (d *definer) dropTable(n *pg.DropStmt, o *pg.Node) error {
 		if err := d.deleteRows(t); err != nil {
 			return err
 		}
+	}
+	if err := d.dropOwned(t, -1); err != nil {
+		return err
 	}
 	return d.editor.DropTable(t)
 }
@@ -124,7 +134,7 @@ func (d *definer) deleteRows(t *catalog.Table) error {
 		return err
 	}
 	return d.eachRow(t, layout, func(row []datum.Datum) error {
-		return layout.EachEntry(row, func(key, _ []byte) error { return d.env.Txn.Delete(key) })
+		return layout.EachEntry(row, func(key, _ []byte) error { return d.txn().Delete(key) })
 	})
 }
 
@@ -165,7 +175,7 @@ func (d *definer) withoutIndex(t *catalog.Table, i int) error {
 	if err != nil {
 		return err
 	}
-	err = d.eachRow(t, layout, func(row []datum.Datum) error { return d.env.Txn.Delete(layout.IndexKey(nil, i, row)) })
+	err = d.eachRow(t, layout, func(row []datum.Datum) error { return d.txn().Delete(layout.IndexKey(nil, i, row)) })
 	if err != nil {
 		return err
 	}

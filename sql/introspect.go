@@ -42,6 +42,9 @@ func (s *Session) introspect(c *catalog.Catalog, txn *mvcc.Txn, virtual bool) (*
 // query. The users are read only for a query that looks into pg_catalog.
 func (s *Session) introspection(c *catalog.Catalog, txn *mvcc.Txn, wantUsers bool) (*pgcatalog.Env, error) {
 	env := &pgcatalog.Env{Catalog: c, Database: Database, User: s.opts.User, Settings: nil}
+	if p := s.engine.private; p != nil {
+		env.SequenceState = p.sequences.peek
+	}
 	if !wantUsers {
 		return env, nil
 	}

@@ -54,6 +54,8 @@ type Session struct {
 	block    txBlock
 	seen     introspected
 	info     builtin.SessionInfo
+
+	sequences sessionSequences
 }
 
 // txBlock is the state of a transaction block (BEGIN ... COMMIT).
@@ -63,8 +65,10 @@ type txBlock struct {
 	snapshot     mvcc.Snapshot
 	pinned       bool // snapshot is set
 	start        int64
-	savepoints   []string
+	savepoints   []savepoint
 	local        []savedSetting // SET LOCAL to undo
+	private      *localTxn      // nil before the first statement
+	readOnly     bool
 }
 
 // NewSession opens a session.
@@ -75,7 +79,11 @@ func (e *Engine) NewSession(opts SessionOptions) *Session {
 }
 
 // Close ends the session.
-func (s *Session) Close() { s.prepared = nil }
+func (s *Session) Close() {
+	s.prepared = nil
+	s.block.private.drop()
+	s.block = txBlock{}
+}
 
 // User returns the name that the session was opened for.
 func (s *Session) User() string { return s.opts.User }

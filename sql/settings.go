@@ -107,6 +107,12 @@ func (st *settings) get(name string) (string, bool) {
 	return "", false
 }
 
+// on tells whether a boolean setting is on.
+func (st *settings) on(name string) bool {
+	v, _ := st.get(name)
+	return v == "on"
+}
+
 func (st *settings) searchPath() []string { return st.path }
 
 // planKey changes whenever plans made before may not fit any more.
@@ -343,8 +349,7 @@ func (s *Session) runSet(n *pg.VariableSetStmt) (rowSource, error) {
 	case pg.VariableSetKind_VAR_SET_DEFAULT:
 		return done("SET"), s.reset(n.Name)
 	case pg.VariableSetKind_VAR_SET_MULTI:
-		// SET TRANSACTION and SET SESSION CHARACTERISTICS: all run serializable.
-		return done("SET"), nil
+		return done("SET"), s.setCharacteristics(n)
 	case pg.VariableSetKind_VAR_SET_CURRENT:
 		v, _ := s.settings.get(n.Name)
 		return done("SET"), s.setSetting(n.Name, v, n.IsLocal)

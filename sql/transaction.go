@@ -11,9 +11,9 @@ import (
 func (s *Session) runTransaction(n *pg.TransactionStmt) (rowSource, error) {
 	switch n.Kind {
 	case pg.TransactionStmtKind_TRANS_STMT_BEGIN:
-		return s.begin("BEGIN")
+		return s.begin("BEGIN", n.Options)
 	case pg.TransactionStmtKind_TRANS_STMT_START:
-		return s.begin("START TRANSACTION")
+		return s.begin("START TRANSACTION", n.Options)
 	case pg.TransactionStmtKind_TRANS_STMT_COMMIT:
 		return s.commit(n.Chain)
 	case pg.TransactionStmtKind_TRANS_STMT_ROLLBACK:
@@ -28,13 +28,13 @@ func (s *Session) runTransaction(n *pg.TransactionStmt) (rowSource, error) {
 	return nil, pgerr.NotBuilt("two-phase commit is not supported")
 }
 
-func (s *Session) begin(tag string) (rowSource, error) {
+func (s *Session) begin(tag string, options []*pg.Node) (rowSource, error) {
 	if s.block.open {
 		s.notice("WARNING", pgerr.New(pgerr.ActiveSQLTransaction, "there is already a transaction in progress"))
 		return done(tag), nil
 	}
-	s.block = txBlock{open: true, start: s.engine.now()}
-	return done(tag), nil
+	s.block = txBlock{open: true, start: s.engine.now(), readOnly: s.settings.on("default_transaction_read_only")}
+	return done(tag), s.setTransaction(options)
 }
 
 func (s *Session) commit(chain bool) (rowSource, error) {
@@ -43,10 +43,16 @@ func (s *Session) commit(chain bool) (rowSource, error) {
 		return done("COMMIT"), nil
 	}
 	tag := "COMMIT"
+	var err error
 	if s.block.failed {
 		tag = "ROLLBACK"
+	} else if s.block.private != nil {
+		err = s.engine.private.commit(s.block.private.txn)
 	}
-	return done(tag), s.endBlock(chain)
+	if end := s.endBlock(chain && err == nil); err == nil {
+		err = end
+	}
+	return done(tag), err
 }
 
 func (s *Session) rollback(chain bool) (rowSource, error) {
@@ -59,6 +65,8 @@ func (s *Session) rollback(chain bool) (rowSource, error) {
 
 func (s *Session) endBlock(chain bool) error {
 	local := s.block.local
+	readOnly := s.block.readOnly
+	s.block.private.drop()
 	s.block = txBlock{}
 	for i := len(local) - 1; i >= 0; i-- {
 		if err := s.storeSetting(findSetting(local[i].name), local[i].name, local[i].value); err != nil {
@@ -66,7 +74,8 @@ func (s *Session) endBlock(chain bool) error {
 		}
 	}
 	if chain {
-		_, err := s.begin("")
+		_, err := s.begin("", nil)
+		s.block.readOnly = readOnly
 		return err
 	}
 	return nil
@@ -76,7 +85,7 @@ func (s *Session) savepoint(name string) (rowSource, error) {
 	if !s.block.open {
 		return nil, pgerr.New(pgerr.NoActiveSQLTransaction, "SAVEPOINT can only be used in transaction blocks")
 	}
-	s.block.savepoints = append(s.block.savepoints, name)
+	s.block.savepoints = append(s.block.savepoints, s.block.private.savepoint(name))
 	return done("SAVEPOINT"), nil
 }
 
@@ -86,7 +95,7 @@ func (s *Session) findSavepoint(name, command string) (int, error) {
 		return 0, pgerr.New(pgerr.NoActiveSQLTransaction, "%s can only be used in transaction blocks", command)
 	}
 	for i := len(s.block.savepoints) - 1; i >= 0; i-- {
-		if s.block.savepoints[i] == name {
+		if s.block.savepoints[i].name == name {
 			return i, nil
 		}
 	}
@@ -102,8 +111,8 @@ func (s *Session) release(name string) (rowSource, error) {
 	return done("RELEASE"), nil
 }
 
-// rollbackTo makes a failed block usable again; local queries have nothing to
-// undo.
+// rollbackTo makes a failed block usable again and undoes what was done in
+// schema private.
 func (s *Session) rollbackTo(name string) (rowSource, error) {
 	i, err := s.findSavepoint(name, "ROLLBACK TO SAVEPOINT")
 	if err != nil {
@@ -111,5 +120,6 @@ func (s *Session) rollbackTo(name string) (rowSource, error) {
 	}
 	s.block.savepoints = s.block.savepoints[:i+1]
 	s.block.failed = false
+	s.block.private.rollbackTo(s.block.savepoints[i])
 	return done("ROLLBACK"), nil
 }

@@ -9,6 +9,9 @@ import (
 // in the system phase (DESIGN: rules that keep replicas equal).
 type OID = datum.OID
 
+// FirstPrivateOID is the OID of the first object in schema private.
+const FirstPrivateOID OID = 16384
+
 // FirstUserOID is the OID that the first object of a user gets.
 const FirstUserOID OID = 1 << 31
 
@@ -26,6 +29,7 @@ type RelKind string
 const (
 	OrdinaryTable RelKind = "r"
 	View          RelKind = "v"
+	Sequence      RelKind = "S" // in schema private only
 )
 
 // Table is a relation whose rows are stored, or a view.
@@ -42,6 +46,8 @@ type Table struct {
 	ForeignKeys []ForeignKey
 	// Query is the defining SELECT of a view, as text.
 	Query string `json:",omitempty"`
+	// Sequence is set for a sequence.
+	Sequence *SequenceDef `json:",omitempty"`
 	// System marks the ledger's own relations: nobody writes them with DML.
 	System bool `json:",omitempty"`
 
@@ -58,6 +64,10 @@ type Column struct {
 	Default string `json:",omitempty"` // SQL expression; "" = none
 	// Generated is the expression of a GENERATED ALWAYS AS (...) STORED column.
 	Generated string `json:",omitempty"`
+	// Sequence is the OID of the sequence that an identity or serial column draws
+	// from; Identity is pg_attribute.attidentity: a (ALWAYS), d (BY DEFAULT).
+	Sequence OID    `json:",omitempty"`
+	Identity string `json:",omitempty"`
 	// Missing is the text form of the value that rows written before the column
 	// was added have; nil means null.
 	Missing *string `json:",omitempty"`
@@ -75,6 +85,24 @@ type Index struct {
 	Keys    []IndexKey
 	// Constraint tells that a constraint of the same name owns the index.
 	Constraint bool `json:",omitempty"`
+	// Hidden marks the index that identifies the rows of a private table without
+	// a primary key: over a column that counts as dropped. No client sees it.
+	Hidden bool `json:",omitempty"`
+}
+
+// SequenceDef is the definition of a sequence. Its state is no part of the
+// catalog: it lives under StateOID, outside of all transactions; a sequence that
+// has none yet gives Initial next.
+type SequenceDef struct {
+	TypeOID          OID
+	Start, Increment int64
+	Min, Max         int64
+	Cache            int64
+	Cycle            bool `json:",omitempty"`
+	Initial          int64
+	StateOID         OID
+	OwnerTable       OID `json:",omitempty"` // OWNED BY; 0 = none
+	OwnerColumn      int `json:",omitempty"`
 }
 
 // IndexKey is one key column of an index.
@@ -191,7 +219,31 @@ func (t *Table) Reads() []rwset.Read { return t.key }
 // Reads is what a transaction that resolved the function has read.
 func (f *Func) Reads() []rwset.Read { return f.key }
 
-// Primary returns the index of the primary key.
+// Local tells that the table belongs to schema private, which has a store of its
+// own.
+func (t *Table) Local() bool { return t.Schema == Private }
+
+// RowIdentity is the position of the column that identifies rows instead of a
+// primary key, -1 if there is a primary key.
+func (t *Table) RowIdentity() int {
+	if len(t.Indexes) > 0 && t.Indexes[0].Hidden {
+		return t.Indexes[0].Keys[0].Column
+	}
+	return -1
+}
+
+// PrimaryKey returns the index of the declared primary key, nil if there is none.
+func (t *Table) PrimaryKey() *Index {
+	for i := range t.Indexes {
+		if t.Indexes[i].Primary && !t.Indexes[i].Hidden {
+			return &t.Indexes[i]
+		}
+	}
+	return nil
+}
+
+// Primary returns the index by which rows are stored: the primary key's, or the
+// hidden one.
 func (t *Table) Primary() *Index { return &t.Indexes[0] }
 
 // Column finds a live column by name and returns its position, or -1.

@@ -76,15 +76,20 @@ func Load(txn *mvcc.Txn) (*Catalog, error) {
 	for _, f := range systemFuncs {
 		c.addFunc(f)
 	}
+	return c, c.load(txn)
+}
+
+// load adds the objects of a store.
+func (c *Catalog) load(txn *mvcc.Txn) error {
 	start := binary.BigEndian.AppendUint32(nil, uint32(StoreTable))
 	it := txn.Scan(rwset.Span{Start: start, End: rwset.PrefixEnd(start)}, false, mvcc.ReadUnrecorded)
 	defer it.Close()
 	for it.Next() {
 		if err := c.addRow(it.Key(), it.Value(), it.Version()); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return c, it.Err()
+	return it.Err()
 }
 
 func (c *Catalog) addRow(key, value []byte, v mvcc.Version) error {

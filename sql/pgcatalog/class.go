@@ -29,6 +29,8 @@ type column struct {
 	def     string
 	gen     bool
 	dropped bool
+	// identity is attidentity: 0 for none.
+	identity byte
 }
 
 // class is any relation with columns: stored, computed, or a provenance twin.
@@ -50,7 +52,7 @@ var provenanceColumns = []string{"xmin", "xmax", "creator_block", "deleter_block
 // computed ones.
 func eachClass(env *Env, f func(*class) error) error {
 	for _, t := range env.Catalog.Tables() {
-		if err := f(storedClass(t)); err != nil {
+		if err := f(env.stored(t)); err != nil {
 			return err
 		}
 	}
@@ -94,7 +96,11 @@ func storedClass(t *catalog.Table) *class {
 		if col.Generated != "" {
 			def = col.Generated
 		}
-		c.cols = append(c.cols, column{name: col.Name, typ: col.Type, notNull: col.NotNull, def: def, gen: col.Generated != "", dropped: col.Dropped})
+		one := column{name: col.Name, typ: col.Type, notNull: col.NotNull, def: def, gen: col.Generated != "", dropped: col.Dropped}
+		if col.Identity != "" {
+			one.identity = col.Identity[0]
+		}
+		c.cols = append(c.cols, one)
 	}
 	return c
 }
@@ -150,7 +156,7 @@ func classes(env *Env, next func() *row, emit func() error) error {
 			r.oid("relam", heapOID)
 		}
 		if c.table != nil && !c.twin {
-			r.bool("relhasindex", len(c.table.Indexes) > 0).int("relchecks", int64(len(c.table.Checks)))
+			r.bool("relhasindex", hasIndex(c.table)).int("relchecks", int64(len(c.table.Checks)))
 			r.bool("relhasrules", c.kind == 'v').bool("relhastriggers", linked[c.table.OID])
 		}
 		return emit()
@@ -181,6 +187,9 @@ func classRow(env *Env, r *row, oid datum.OID, schema, name, owner string, kind 
 func eachIndex(env *Env, f func(*catalog.Table, *catalog.Index) error) error {
 	for _, t := range env.Catalog.Tables() {
 		for i := range t.Indexes {
+			if t.Indexes[i].Hidden {
+				continue
+			}
 			if err := f(t, &t.Indexes[i]); err != nil {
 				return err
 			}
@@ -230,7 +239,7 @@ func attributeRow(r *row, rel datum.OID, num int, c *column) {
 		gen = 's'
 	}
 	r.bool("attbyval", c.typ.Fixed).char("attalign", 'i').char("attstorage", storage(c.typ)).char("attcompression", 0)
-	r.char("attidentity", 0).char("attgenerated", gen).bool("attnotnull", c.notNull).bool("atthasdef", c.def != "")
+	r.char("attidentity", c.identity).char("attgenerated", gen).bool("attnotnull", c.notNull).bool("atthasdef", c.def != "")
 	r.bools(false, "atthasmissing").bool("attisdropped", c.dropped).bool("attislocal", true)
 	r.oid("attcollation", collationOf(c.typ))
 }
@@ -254,7 +263,7 @@ func collationOf(t datum.Type) datum.OID {
 
 func defaults(env *Env, next func() *row, emit func() error) error {
 	for _, t := range env.Catalog.Tables() {
-		for i, c := range storedClass(t).cols {
+		for i, c := range env.stored(t).cols {
 			if c.def == "" || c.dropped {
 				continue
 			}

@@ -23,7 +23,9 @@ type Env struct {
 	Settings [][2]string
 	Database string
 	User     string
-	found    *lookup // made on first use
+	// SequenceState tells the state of a sequence; nil without schema private.
+	SequenceState func(def *catalog.SequenceDef) (last int64, called bool, err error)
+	found         *lookup // made on first use
 	// kept are the rows of relations that one query reads again and again (a
 	// subquery that runs once per row); read counts how often.
 	kept map[*relation][][]datum.Datum

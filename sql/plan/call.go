@@ -58,12 +58,29 @@ func soleCall(n Node) (*catalog.Func, []Expr, bool) {
 }
 
 // VolatileCall returns a volatile function of a user that the plan calls
-// somewhere, or nil.
+// somewhere, or nil; one of schema private only if there is no other.
 func (pl *Plan) VolatileCall() *catalog.Func {
 	var found *catalog.Func
-	see := func(f *catalog.Func) {
-		if found == nil && f.Volatility == "v" {
+	pl.eachVolatile(func(f *catalog.Func) {
+		if found == nil || found.Schema == catalog.Private {
 			found = f
+		}
+	})
+	return found
+}
+
+// CallsVolatile tells that the plan calls a volatile function of a user that
+// satisfies a condition.
+func (pl *Plan) CallsVolatile(is func(*catalog.Func) bool) bool {
+	found := false
+	pl.eachVolatile(func(f *catalog.Func) { found = found || is(f) })
+	return found
+}
+
+func (pl *Plan) eachVolatile(visit func(*catalog.Func)) {
+	see := func(f *catalog.Func) {
+		if f.Volatility == "v" {
+			visit(f)
 		}
 	}
 	walkNode(pl.Root, func(e Expr) {
@@ -75,7 +92,6 @@ func (pl *Plan) VolatileCall() *catalog.Func {
 		}
 	})
 	eachNode(pl.Root, func(n Node) { nodeCalls(n, see) })
-	return found
 }
 
 func eachNode(n Node, f func(Node)) {

@@ -303,7 +303,11 @@ func (p *planner) dependsOnKey(r *rel, s *scope) bool {
 	if r.table == nil || r.scan == nil || r.scan.Provenance {
 		return false
 	}
-	for _, k := range r.table.Primary().Keys {
+	key := r.table.PrimaryKey()
+	if key == nil {
+		return false
+	}
+	for _, k := range key.Keys {
 		slot := r.scan.Slots[k.Column]
 		if slot < 0 || !slices.Contains(s.group.out, slot) {
 			return false

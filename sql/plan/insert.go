@@ -20,9 +20,9 @@ func (p *planner) insertStmt(n *pg.InsertStmt, s *scope) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.Override != pg.OverridingKind_OVERRIDING_NOT_SET && n.Override != pg.OverridingKind_OVERRIDING_KIND_UNDEFINED {
-		return nil, pgerr.NotBuilt("OVERRIDING is not supported")
-	}
+	outer := p.override
+	p.override = n.Override
+	defer func() { p.override = outer }()
 	into, err := p.insertColumns(n, t)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,10 @@ func (p *planner) writable(v *pg.RangeVar, verb string) (*catalog.Table, error) 
 	case t.Kind == catalog.View:
 		e := p.errAt(v.Location, pgerr.ObjectNotInPrerequisiteState, "cannot %s view \"%s\"", verbOn[verb], t.Name)
 		return nil, e.WithHint("Change the tables that the view reads.")
+	case t.Kind == catalog.Sequence:
+		return nil, p.errAt(v.Location, pgerr.WrongObjectType, "cannot change sequence \"%s\"", t.Name)
 	}
+	p.writesChain = p.writesChain || !t.Local()
 	return t, nil
 }
 
@@ -220,6 +223,9 @@ func (p *planner) cell(n *pg.Node, col *catalog.Column, s *scope) (Expr, error) 
 		return nil, p.errAt(location(n), pgerr.GeneratedAlways, "cannot insert a non-DEFAULT value into column \"%s\"", col.Name).
 			WithDetail("Column \"%s\" is a generated column.", col.Name)
 	}
+	if err := p.mayOverride(col, location(n)); err != nil {
+		return nil, err
+	}
 	e, err := p.expr(n, s, "VALUES")
 	if err != nil {
 		return nil, err
@@ -228,6 +234,9 @@ func (p *planner) cell(n *pg.Node, col *catalog.Column, s *scope) (Expr, error) 
 }
 
 func (p *planner) columnDefault(col *catalog.Column) (Expr, error) {
+	if col.Sequence != 0 {
+		return p.sequenceDefault(col)
+	}
 	if col.Default == "" {
 		return NewConst(col.Type, datum.Null), nil
 	}
@@ -245,6 +254,14 @@ func (p *planner) newRow(m *Modify, into []int, values []Expr) error {
 				return pgerr.New(pgerr.GeneratedAlways, "cannot insert a non-DEFAULT value into column \"%s\"", col.Name).
 					WithDetail("Column \"%s\" is a generated column.", col.Name)
 			}
+		}
+		if _, fromValues := m.Child.(*Values); !fromValues {
+			if err := p.mayOverride(col, -1); err != nil {
+				return err
+			}
+		}
+		if p.ignoresValue(col) {
+			continue
 		}
 		m.New[into[i]] = v
 	}

@@ -167,18 +167,27 @@ func isLocal(f *catalog.Func) bool { return f.Schema == catalog.Private }
 // others; a transaction block is for its client to repeat.
 const maxAttempts = 50
 
-// attempts runs one statement until its commit is not refused with 40001.
+// attempts runs one statement until its commit is not refused with 40001. Those
+// that were refused take turns, so that they do not refuse one another.
 func (s *Session) attempts(ctx context.Context, run func() (*work, rowSource, error)) (rowSource, error) {
 	for n := 1; ; n++ {
+		if n == 2 {
+			select {
+			case s.engine.private.turn <- struct{}{}:
+				defer func() { <-s.engine.private.turn }()
+			case <-ctx.Done():
+				return nil, interrupted(ctx)
+			}
+		}
 		w, src, err := run()
-		if err == nil {
-			err = w.commit()
-		} else if w != nil {
-			w.close()
-			return nil, err
-		} else {
+		if w == nil {
 			return nil, err
 		}
+		if err != nil {
+			w.close()
+			return nil, err
+		}
+		err = w.commit()
 		w.close()
 		if err == nil {
 			return src, nil

@@ -27,6 +27,9 @@ type Private struct {
 	// commitMu is held by whoever commits a block, for all that wait.
 	commitMu sync.Mutex
 
+	// turn has room for one: the statement that is being tried again.
+	turn chan struct{}
+
 	xids      atomic.Uint64
 	oids      counter
 	rows      counter
@@ -61,7 +64,7 @@ const (
 
 // NewPrivate opens schema private in a store, which must sync its commits.
 func NewPrivate(store *mvcc.Store) (*Private, error) {
-	p := &Private{store: store}
+	p := &Private{store: store, turn: make(chan struct{}, 1)}
 	p.oids = counter{private: p, key: catalog.Prefix(counterTable, oidCounter), reserve: oidReserve}
 	p.rows = counter{private: p, key: catalog.Prefix(counterTable, rowCounter), reserve: rowReserve}
 	p.sequences = sequences{private: p, states: map[catalog.OID]*sequenceState{}}

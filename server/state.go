@@ -24,7 +24,7 @@ type state struct {
 	// private is schema private in a store of its own; nil where a chain is only
 	// replayed.
 	private *privateStore
-	system *system.System
+	system  *system.System
 	// chain is nil until the chain was opened. The engine asks it for the times
 	// of blocks, which sessions do only afterwards.
 	chain *chain.Chain

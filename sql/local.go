@@ -95,7 +95,14 @@ func (s *Session) openWork() (*work, error) {
 // localTxn is the private transaction of the block, or a new one.
 func (s *Session) localTxn() *localTxn {
 	if !s.block.open {
-		return &localTxn{txn: s.engine.private.begin()}
+		if s.implicit.private != nil {
+			return s.implicit.private
+		}
+		l := &localTxn{txn: s.engine.private.begin()}
+		if s.implicit.on {
+			s.implicit.private = l
+		}
+		return l
 	}
 	if s.block.private == nil {
 		s.block.private = &localTxn{txn: s.engine.private.begin()}
@@ -121,14 +128,14 @@ func (p *Private) catalogOf(l *localTxn, chain *catalog.Catalog) (*catalog.Catal
 // record decides whether reads of private tables are recorded: not those of a
 // statement by itself that only reads.
 func (w *work) record(writes bool) {
-	if w.local != nil && !w.session.block.open && !writes {
+	if w.local != nil && w.session.alone() && !writes {
 		w.local.txn.Forget()
 	}
 }
 
 // commit makes durable what a statement by itself did; in a block COMMIT does.
 func (w *work) commit() error {
-	if w.local == nil || w.session.block.open {
+	if w.local == nil || !w.session.alone() {
 		return nil
 	}
 	return w.session.engine.private.commit(w.local.txn)
@@ -137,7 +144,7 @@ func (w *work) commit() error {
 func (w *work) close() {
 	// What a closing iterator may report concerns reads that are over.
 	_ = w.txn.Close()
-	if !w.session.block.open || w.local != w.session.block.private {
+	if w.local != w.session.block.private && w.local != w.session.implicit.private {
 		w.local.drop()
 	}
 }
@@ -192,7 +199,7 @@ func (s *Session) attempts(ctx context.Context, run func() (*work, rowSource, er
 		if err == nil {
 			return src, nil
 		}
-		if s.block.open || n == maxAttempts || pgerr.CodeOf(err) != pgerr.SerializationFailure {
+		if !s.alone() || n == maxAttempts || pgerr.CodeOf(err) != pgerr.SerializationFailure {
 			return nil, err
 		}
 		if err := interrupted(ctx); err != nil {
@@ -280,7 +287,7 @@ func (s *Session) mayCall(p *Prepared) error {
 	if s.readOnly() {
 		return pgerr.New(pgerr.ReadOnlySQLTransaction, "cannot execute %s() in a read-only transaction", p.query.call.Func.Name)
 	}
-	if s.block.open && s.block.private.wrote() {
+	if s.block.private.wrote() || s.implicit.private.wrote() {
 		return pgerr.New(pgerr.ActiveSQLTransaction, "a transaction block that has written schema private cannot call a contract").
 			WithHint("The contract commits on the blockchain, the block on this node: end the block first.")
 	}

@@ -95,7 +95,7 @@ func (s *Session) planQuery(p *Prepared, c *catalog.Catalog) error {
 	q.virtual = pl.ReadsVirtual()
 	q.writes = pl.Writes || pl.CallsVolatile(isLocal)
 	p.kind, p.params, p.columns, p.query = kindQuery, pl.Params, pl.Columns, q
-	if p.columns == nil {
+	if p.columns == nil && !pl.Writes {
 		p.columns = []plan.Column{}
 	}
 	return nil

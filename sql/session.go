@@ -56,6 +56,7 @@ type Session struct {
 	info     builtin.SessionInfo
 
 	sequences sessionSequences
+	implicit  implicitBlock
 }
 
 // txBlock is the state of a transaction block (BEGIN ... COMMIT).
@@ -83,6 +84,8 @@ func (s *Session) Close() {
 	s.prepared = nil
 	s.block.private.drop()
 	s.block = txBlock{}
+	s.implicit.private.drop()
+	s.implicit = implicitBlock{}
 }
 
 // User returns the name that the session was opened for.

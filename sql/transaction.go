@@ -33,14 +33,17 @@ func (s *Session) begin(tag string, options []*pg.Node) (rowSource, error) {
 		s.notice("WARNING", pgerr.New(pgerr.ActiveSQLTransaction, "there is already a transaction in progress"))
 		return done(tag), nil
 	}
-	s.block = txBlock{open: true, start: s.engine.now(), readOnly: s.settings.on("default_transaction_read_only")}
+	// A block that begins inside a script takes over what the script did before.
+	private := s.implicit.private
+	s.implicit.private = nil
+	s.block = txBlock{open: true, private: private, start: s.engine.now(), readOnly: s.settings.on("default_transaction_read_only")}
 	return done(tag), s.setTransaction(options)
 }
 
 func (s *Session) commit(chain bool) (rowSource, error) {
 	if !s.block.open {
 		s.notice("WARNING", pgerr.New(pgerr.NoActiveSQLTransaction, "there is no transaction in progress"))
-		return done("COMMIT"), nil
+		return done("COMMIT"), s.endScript(true)
 	}
 	tag := "COMMIT"
 	var err error
@@ -58,7 +61,7 @@ func (s *Session) commit(chain bool) (rowSource, error) {
 func (s *Session) rollback(chain bool) (rowSource, error) {
 	if !s.block.open {
 		s.notice("WARNING", pgerr.New(pgerr.NoActiveSQLTransaction, "there is no transaction in progress"))
-		return done("ROLLBACK"), nil
+		return done("ROLLBACK"), s.endScript(false)
 	}
 	return done("ROLLBACK"), s.endBlock(chain)
 }

@@ -49,6 +49,9 @@ type varInfo struct {
 func (f *Function) build(cat *catalog.Catalog) (*program, error) {
 	p := &program{fn: f, opts: f.opts}
 	p.opts.Catalog = cat
+	if f.format != nil {
+		p.opts.Format = f.format(cat)
+	}
 	for _, v := range f.vars {
 		info, err := p.variable(v)
 		if err != nil {

@@ -1,6 +1,8 @@
 package pgcatalog
 
 import (
+	"slices"
+
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/plan"
@@ -35,7 +37,11 @@ func (env *Env) stored(t *catalog.Table) *class {
 			continue
 		}
 		if q, ok := env.Catalog.SequenceByOID(col.Sequence); ok {
-			c.cols[i].def = "nextval('" + datum.QuoteIdent(q.Schema) + "." + datum.QuoteIdent(q.Name) + "'::regclass)"
+			name := datum.QuoteIdent(q.Name)
+			if !slices.Contains(env.Path, q.Schema) {
+				name = datum.QuoteIdent(q.Schema) + "." + name
+			}
+			c.cols[i].def = "nextval('" + name + "'::regclass)"
 		}
 	}
 	return c
@@ -49,4 +55,63 @@ func hasIndex(t *catalog.Table) bool {
 		}
 	}
 	return false
+}
+
+func eachSequence(env *Env, f func(*catalog.Table, *catalog.SequenceDef) error) error {
+	for _, t := range env.Catalog.Tables() {
+		if t.Kind == catalog.Sequence {
+			if err := f(t, t.Sequence); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func sequenceRows(env *Env, next func() *row, emit func() error) error {
+	return eachSequence(env, func(t *catalog.Table, s *catalog.SequenceDef) error {
+		next().oid("seqrelid", t.OID).oid("seqtypid", s.TypeOID).int("seqstart", s.Start).int("seqincrement", s.Increment).
+			int("seqmax", s.Max).int("seqmin", s.Min).int("seqcache", s.Cache).bool("seqcycle", s.Cycle)
+		return emit()
+	})
+}
+
+func sequenceViews(env *Env, next func() *row, emit func() error) error {
+	return eachSequence(env, func(t *catalog.Table, s *catalog.SequenceDef) error {
+		r := next().str("schemaname", t.Schema).str("sequencename", t.Name).str("sequenceowner", t.Owner).oid("data_type", s.TypeOID).
+			int("start_value", s.Start).int("min_value", s.Min).int("max_value", s.Max).int("increment_by", s.Increment).
+			bool("cycle", s.Cycle).int("cache_size", s.Cache)
+		if env.SequenceState != nil {
+			last, called, err := env.SequenceState(s)
+			if err != nil {
+				return err
+			}
+			if called {
+				r.int("last_value", last)
+			}
+		}
+		return emit()
+	})
+}
+
+// named answers the functions that take names.
+func (env *Env) named(function string, path []string, args ...string) (string, bool) {
+	if function != "pg_get_serial_sequence" || len(args) != 2 {
+		return "", false
+	}
+	oid, err := env.RegOID(datum.RegClass, args[0], path)
+	if err != nil {
+		return "", false
+	}
+	t, ok := env.Catalog.TableByOID(oid)
+	if !ok {
+		return "", false
+	}
+	i := t.Column(args[1])
+	for _, q := range env.Catalog.Tables() {
+		if q.Kind == catalog.Sequence && q.Sequence.OwnerTable == t.OID && q.Sequence.OwnerColumn == i {
+			return datum.QuoteIdent(q.Schema) + "." + datum.QuoteIdent(q.Name), true
+		}
+	}
+	return "", false
 }

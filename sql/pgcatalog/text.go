@@ -18,6 +18,7 @@ func (env *Env) Info(searchPath []string) builtin.CatalogInfo {
 		},
 		Visible:   func(_ string, oid datum.OID) (bool, bool) { return env.visible(oid, searchPath) },
 		Privilege: func(string, string, string, string) (bool, error) { return true, nil },
+		Named:     func(function string, args ...string) (string, bool) { return env.named(function, searchPath, args...) },
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 func (d *definer) alterTable(n *pg.AlterTableStmt, st parse.Statement) error {
-	if n.Objtype != pg.ObjectType_OBJECT_TABLE {
+	if n.Objtype != pg.ObjectType_OBJECT_TABLE && (d.local == nil || !ownerOnly(n)) {
 		return pgerr.NotBuilt("ALTER %s is not supported", objectName(n.Objtype))
 	}
 	for _, c := range n.Cmds {
@@ -42,7 +42,10 @@ func (d *definer) alter(t *catalog.Table, c *pg.AlterTableCmd, st parse.Statemen
 		return d.dropColumn(t, c)
 	case pg.AlterTableType_AT_ColumnDefault:
 		return d.changeColumn(t, c.Name, func(def *tableDef, col *catalog.Column) error {
-			col.Default = ""
+			if col.Identity != "" {
+				return pgerr.New(pgerr.SyntaxError, "column \"%s\" of relation \"%s\" is an identity column", col.Name, t.Name)
+			}
+			col.Default, col.Sequence = "", 0
 			if c.Def == nil {
 				return nil
 			}
@@ -56,6 +59,9 @@ func (d *definer) alter(t *catalog.Table, c *pg.AlterTableCmd, st parse.Statemen
 		return d.addConstraint(t, c.Def.GetConstraint(), st)
 	case pg.AlterTableType_AT_DropConstraint:
 		return d.dropConstraint(t, c)
+	}
+	if d.local != nil {
+		return d.alterLocal(t, c, st)
 	}
 	return pgerr.NotBuilt("this form of ALTER TABLE is not supported")
 }
@@ -82,6 +88,9 @@ func (d *definer) addColumn(t *catalog.Table, c *pg.AlterTableCmd, st parse.Stat
 	def := &tableDef{d: d, st: st, table: copyTable(t)}
 	if err := def.column(n); err != nil {
 		return err
+	}
+	if d.local != nil {
+		return d.addLocalColumn(t, def, st)
 	}
 	col := &def.table.Columns[len(def.table.Columns)-1]
 	if col.Generated != "" {
@@ -139,7 +148,7 @@ func (d *definer) isEmpty(t *catalog.Table) (bool, error) {
 	return !it.Next(), it.Err()
 }
 
-func (d *definer) dropColumn(t *catalog.Table, c *pg.AlterTableCmd) error {
+func (d *definer) dropColumn(t *catalog.Table, c *pg.AlterTableCmd) (err error) {
 	i := t.Column(c.Name)
 	if i < 0 {
 		if c.MissingOk {
@@ -147,6 +156,11 @@ func (d *definer) dropColumn(t *catalog.Table, c *pg.AlterTableCmd) error {
 			return nil
 		}
 		return pgerr.New(pgerr.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", c.Name, t.Name)
+	}
+	if d.local != nil {
+		if t, i, err = d.withoutDependents(t, i, c.Behavior); err != nil {
+			return err
+		}
 	}
 	for _, idx := range t.Indexes {
 		if slices.ContainsFunc(idx.Keys, func(k catalog.IndexKey) bool { return k.Column == i }) {
@@ -160,7 +174,7 @@ func (d *definer) dropColumn(t *catalog.Table, c *pg.AlterTableCmd) error {
 	}
 	next := copyTable(t)
 	col := &next.Columns[i]
-	col.Dropped, col.NotNull, col.Default, col.Generated = true, false, "", ""
+	col.Dropped, col.NotNull, col.Default, col.Generated, col.Sequence, col.Identity = true, false, "", "", 0, ""
 	if err := d.editor.PutTable(next); err != nil {
 		return err
 	}
@@ -244,7 +258,7 @@ func (d *definer) dropNotNull(t *catalog.Table, name string, st parse.Statement)
 
 func (d *definer) addConstraint(t *catalog.Table, c *pg.Constraint, st parse.Statement) error {
 	def := &tableDef{d: d, st: st, table: copyTable(t)}
-	if c.Contype == pg.ConstrType_CONSTR_PRIMARY {
+	if c.Contype == pg.ConstrType_CONSTR_PRIMARY && (d.local == nil || t.PrimaryKey() != nil) {
 		return pgerr.New(pgerr.InvalidTableDefinition, "multiple primary keys for table \"%s\" are not allowed", t.Name)
 	}
 	if err := def.constraint(c, nil); err != nil {
@@ -265,6 +279,9 @@ func (d *definer) addConstraint(t *catalog.Table, c *pg.Constraint, st parse.Sta
 		}
 	}
 	if err := d.editor.PutTable(def.table); err != nil {
+		return err
+	}
+	if err := d.verifyNotNull(t, def.table); err != nil {
 		return err
 	}
 	for _, idx := range def.keys {
@@ -336,6 +353,9 @@ func (d *definer) dropConstraint(t *catalog.Table, c *pg.AlterTableCmd) error {
 	}
 	for i, idx := range t.Indexes {
 		if idx.Name == c.Name && idx.Constraint {
+			if d.local != nil {
+				return d.dropKey(t, i, c.Behavior)
+			}
 			if idx.Primary {
 				return pgerr.New(pgerr.InvalidTableDefinition, "table \"%s\" needs its primary key", t.Name)
 			}
@@ -353,6 +373,9 @@ func (d *definer) dropConstraint(t *catalog.Table, c *pg.AlterTableCmd) error {
 // texts (contracts, views, checks) are not rewritten, so a column that a check,
 // a generated column or a view mentions keeps its name.
 func (d *definer) rename(n *pg.RenameStmt) error {
+	if n.RenameType != pg.ObjectType_OBJECT_COLUMN && d.local != nil {
+		return d.renameLocal(n)
+	}
 	if n.RenameType != pg.ObjectType_OBJECT_COLUMN {
 		return pgerr.NotBuilt("renaming a %s is not supported", objectName(n.RenameType))
 	}

@@ -14,6 +14,9 @@ import (
 )
 
 func (d *definer) drop(n *pg.DropStmt) error {
+	if err := d.noteDropping(n); err != nil {
+		return err
+	}
 	for _, o := range n.Objects {
 		var err error
 		switch n.RemoveType {
@@ -94,7 +97,7 @@ func (d *definer) dropTable(n *pg.DropStmt, o *pg.Node) error {
 func (d *definer) noDependents(t *catalog.Table, behavior pg.DropBehavior) error {
 	var who []string
 	for _, o := range d.catalog().Tables() {
-		if o.OID == t.OID {
+		if o.OID == t.OID || d.dropping(o) {
 			continue
 		}
 		for _, fk := range o.ForeignKeys {
@@ -108,6 +111,9 @@ func (d *definer) noDependents(t *catalog.Table, behavior pg.DropBehavior) error
 	}
 	if len(who) == 0 {
 		return nil
+	}
+	if behavior == pg.DropBehavior_DROP_CASCADE && d.local != nil {
+		return d.dropDependents(t)
 	}
 	if behavior == pg.DropBehavior_DROP_CASCADE {
 		return pgerr.NotBuilt("DROP ... CASCADE over dependent objects is not supported").

@@ -20,6 +20,7 @@ import (
 type localDefiner struct {
 	session *Session
 	path    []string
+	drops   map[catalog.OID]bool // what the present DROP names
 }
 
 func (l *localDefiner) options(c *catalog.Catalog, st parse.Statement) *plan.Options {

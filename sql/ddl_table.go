@@ -90,6 +90,9 @@ func (def *tableDef) element(n *pg.Node) error {
 	case *pg.Node_Constraint:
 		return def.constraint(n.Constraint, nil)
 	case *pg.Node_TableLikeClause:
+		if def.d.local != nil {
+			return def.like(n.TableLikeClause)
+		}
 		return pgerr.NotBuilt("CREATE TABLE ... LIKE is not supported")
 	}
 	return pgerr.NotBuilt("this part of CREATE TABLE is not supported")

@@ -11,6 +11,7 @@ import (
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/exec"
+	"github.com/tallystick/tallystick/sql/pgcatalog"
 	"github.com/tallystick/tallystick/sql/pgerr"
 	"github.com/tallystick/tallystick/sql/plan"
 )
@@ -336,12 +337,7 @@ func (s *Session) setTransaction(options []*pg.Node) error {
 				return err
 			}
 		case "transaction_read_only":
-			on := c.GetIval().GetIval() != 0
-			if !on && s.block.readOnly && s.block.private != nil {
-				return pgerr.New(pgerr.ActiveSQLTransaction, "transaction read-write mode must be set before any query")
-			}
-			s.block.readOnly = on
-			if err := s.setSetting("transaction_read_only", fmt.Sprint(on), true); err != nil {
+			if err := s.setSetting("transaction_read_only", fmt.Sprint(c.GetIval().GetIval() != 0), true); err != nil {
 				return err
 			}
 		}
@@ -372,6 +368,63 @@ func (s *Session) setCharacteristics(n *pg.VariableSetStmt) error {
 			if err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// runVacuum is VACUUM and ANALYZE: there is nothing to clean, for old versions
+// are history, and no plan depends on statistics.
+func (s *Session) runVacuum(n *pg.VacuumStmt) (rowSource, error) {
+	tag := "ANALYZE"
+	if n.IsVacuumcmd {
+		tag = "VACUUM"
+		if s.block.open {
+			return nil, pgerr.New(pgerr.ActiveSQLTransaction, "VACUUM cannot run inside a transaction block")
+		}
+	}
+	var list []*pg.RangeVar
+	for _, r := range n.Rels {
+		if v := r.GetVacuumRelation().GetRelation(); v != nil {
+			list = append(list, v)
+		}
+	}
+	return done(tag), s.mustExist(list)
+}
+
+// runLock is LOCK TABLE: no transaction waits for another; one that meets what
+// another committed ends with 40001, with and without locks.
+func (s *Session) runLock(n *pg.LockStmt) (rowSource, error) {
+	if !s.block.open {
+		return nil, pgerr.New(pgerr.NoActiveSQLTransaction, "LOCK TABLE can only be used in transaction blocks")
+	}
+	var list []*pg.RangeVar
+	for _, r := range n.Relations {
+		list = append(list, r.GetRangeVar())
+	}
+	return done("LOCK TABLE"), s.mustExist(list)
+}
+
+// mustExist answers 42P01 for the first relation that there is not.
+func (s *Session) mustExist(list []*pg.RangeVar) error {
+	w, err := s.openWork()
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	p := placer{session: s, catalog: w.catalog}
+	for _, v := range list {
+		found := false
+		for _, schema := range p.schemas(v.Schemaname) {
+			_, ok := w.catalog.Table(schema, v.Relname)
+			found = found || ok || pgcatalog.Find(schema, v.Relname) != nil
+		}
+		if !found {
+			name := v.Relname
+			if v.Schemaname != "" {
+				name = v.Schemaname + "." + name
+			}
+			return pgerr.New(pgerr.UndefinedTable, "relation \"%s\" does not exist", name)
 		}
 	}
 	return nil

@@ -139,11 +139,6 @@ func (c *client) query(text string) string {
 	return strings.TrimSuffix(c.out.String(), "\n")
 }
 
-func (c *client) code(text string) pgerr.Code {
-	_, err := c.exec(text)
-	return pgerr.CodeOf(err)
-}
-
 // script prints what psql -q -A -t does, statement by statement.
 func (c *client) script(text string) string {
 	list, err := parse.Statements(text)

@@ -49,7 +49,7 @@ var known = []setting{
 	{name: "idle_in_transaction_session_timeout", value: "0", check: checkNumber},
 	{name: "transaction_isolation", value: "serializable"},
 	{name: "default_transaction_isolation", value: "serializable"},
-	{name: "transaction_read_only", value: "off", check: checkBool},
+	{name: "transaction_read_only", value: "off", check: checkReadOnly},
 	{name: "row_security", value: "on", check: checkBool},
 	{name: "check_function_bodies", value: "on", check: checkBool},
 	{name: "xmloption", value: "content"},
@@ -218,6 +218,19 @@ func checkBool(_ *Session, v string) (string, error) {
 		return "off", nil
 	}
 	return "", pgerr.New(pgerr.InvalidParameterValue, "parameter requires a Boolean value")
+}
+
+// checkReadOnly applies transaction_read_only to the block that is open.
+func checkReadOnly(s *Session, v string) (string, error) {
+	b, err := checkBool(s, v)
+	if err != nil || !s.block.open {
+		return b, err
+	}
+	if b == "off" && s.block.readOnly && s.block.private != nil {
+		return "", pgerr.New(pgerr.ActiveSQLTransaction, "transaction read-write mode must be set before any query")
+	}
+	s.block.readOnly = b == "on"
+	return b, nil
 }
 
 func checkConforming(s *Session, v string) (string, error) {

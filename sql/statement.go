@@ -50,7 +50,7 @@ func (s *Session) analyze(ctx context.Context, p *Prepared) error {
 	case *pg.Node_ExecuteStmt:
 		return s.analyzeExecute(p, n.ExecuteStmt)
 	case *pg.Node_VariableSetStmt, *pg.Node_PrepareStmt, *pg.Node_DeallocateStmt, *pg.Node_DiscardStmt, *pg.Node_UnlistenStmt,
-		*pg.Node_CheckPointStmt, *pg.Node_ConstraintsSetStmt, *pg.Node_DoStmt:
+		*pg.Node_CheckPointStmt, *pg.Node_ConstraintsSetStmt, *pg.Node_DoStmt, *pg.Node_VacuumStmt, *pg.Node_LockStmt:
 		p.kind = kindUtility
 		return nil
 	}
@@ -99,6 +99,10 @@ func (s *Session) runUtility(ctx context.Context, p *Prepared) (rowSource, error
 		return s.runDeallocate(n.DeallocateStmt)
 	case *pg.Node_DiscardStmt:
 		return s.runDiscard(n.DiscardStmt)
+	case *pg.Node_VacuumStmt:
+		return s.runVacuum(n.VacuumStmt)
+	case *pg.Node_LockStmt:
+		return s.runLock(n.LockStmt)
 	case *pg.Node_DoStmt:
 		return s.runDo(ctx, n.DoStmt)
 	case *pg.Node_UnlistenStmt:

@@ -71,9 +71,6 @@ func (e *Editor) reloadPrivate() error {
 	return nil
 }
 
-// Touch marks the catalog as changed without changing an object.
-func (e *Editor) Touch() error { return e.reload() }
-
 // SequenceByOID finds a sequence.
 func (c *Catalog) SequenceByOID(oid OID) (*Table, bool) {
 	t, ok := c.tableOID[oid]

@@ -57,7 +57,7 @@ func eachClass(env *Env, f func(*class) error) error {
 		}
 	}
 	for _, t := range env.Catalog.Tables() {
-		if t.Kind != catalog.OrdinaryTable {
+		if t.Kind != catalog.OrdinaryTable || t.Local() {
 			continue
 		}
 		c := storedClass(t)

@@ -12,14 +12,12 @@ import (
 // sequenceDefault is the default of an identity or serial column: nextval of
 // its sequence, which it knows by OID.
 func (p *planner) sequenceDefault(col *catalog.Column) (Expr, error) {
-	for _, f := range builtin.LookupFuncs("nextval") {
-		e, err := p.call(f, []Expr{NewConst(datum.T(datum.RegClass), datum.Int(int64(col.Sequence)))}, datum.T(f.Ret), -1)
-		if err != nil {
-			return nil, err
-		}
-		return p.assign(e, col.Type, -1)
+	f := builtin.LookupFuncs("nextval")[0]
+	e, err := p.call(f, []Expr{NewConst(datum.T(datum.RegClass), datum.Int(int64(col.Sequence)))}, datum.T(f.Ret), -1)
+	if err != nil {
+		return nil, err
 	}
-	return nil, pgerr.New(pgerr.InternalError, "there is no function nextval")
+	return p.assign(e, col.Type, -1)
 }
 
 // mayOverride refuses a value for a column GENERATED ALWAYS AS IDENTITY, unless

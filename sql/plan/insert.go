@@ -140,6 +140,9 @@ func (p *planner) insertSource(n *pg.InsertStmt, t *catalog.Table, into []int, m
 		return nil, nil
 	}
 	if len(sel.ValuesLists) > 0 && sel.SortClause == nil && sel.LimitCount == nil && sel.WithClause == nil {
+		if width := len(sel.ValuesLists[0].GetList().Items); width < len(n.Cols) {
+			return nil, p.errAt(n.Cols[width].GetResTarget().Location, pgerr.SyntaxError, "INSERT has more target columns than expressions")
+		}
 		return p.insertValues(sel, t, into, m, s)
 	}
 	inner := &scope{parent: s.parent, ctes: s.ctes}

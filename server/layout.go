@@ -19,6 +19,7 @@ const (
 	keysName    = "keys"
 	blocksName  = "blocks"
 	stateName   = "state"
+	privateName = "private"
 
 	genesisTempName = "genesis.tmp"
 	keySuffix       = ".pem"
@@ -32,6 +33,10 @@ func (l layout) genesis() string { return filepath.Join(l.dir, genesisName) }
 func (l layout) keys() string    { return filepath.Join(l.dir, keysName) }
 func (l layout) blocks() string  { return filepath.Join(l.dir, blocksName) }
 func (l layout) state() string   { return filepath.Join(l.dir, stateName) }
+
+// private is schema private: the one part of the directory that neither the
+// blocks nor another node can restore.
+func (l layout) private() string { return filepath.Join(l.dir, privateName) }
 
 func (l layout) key(user string) string { return filepath.Join(l.keys(), user+keySuffix) }
 
@@ -61,7 +66,7 @@ func (l layout) create() error {
 		switch e.Name() {
 		case lockName, keysName, genesisTempName:
 			// What an interrupted first start leaves.
-		case blocksName, stateName:
+		case blocksName, stateName, privateName:
 			return fmt.Errorf("server: %s has %s and no %s: it is damaged, or the rest of a copy", l.dir, e.Name(), genesisName)
 		default:
 			return fmt.Errorf("server: %s is not empty and is no data directory (it has %s)", l.dir, e.Name())

@@ -21,7 +21,10 @@ import (
 type state struct {
 	store  *mvcc.Store
 	engine *sql.Engine
-	system *system.System
+	// private is schema private in a store of its own; nil where a chain is only
+	// replayed.
+	private *privateStore
+	system  *system.System
 	// chain is nil until the chain was opened. The engine asks it for the times
 	// of blocks, which sessions do only afterwards.
 	chain *chain.Chain
@@ -29,12 +32,12 @@ type state struct {
 }
 
 // openState opens the store in dir and makes an engine over it.
-func openState(dir string, log *slog.Logger) (*state, error) {
+func openState(dir string, private *privateStore, log *slog.Logger) (*state, error) {
 	store, err := mvcc.Open(dir, mvcc.Options{Logger: log})
 	if err != nil {
 		return nil, err
 	}
-	s := &state{store: store, log: log}
+	s := &state{store: store, private: private, log: log}
 	functions := contracts.NewFunctions()
 	functions.Virtual = pgcatalog.Find
 	s.engine = sql.NewEngine(store, functions.Exec(), sql.EngineOptions{
@@ -42,6 +45,7 @@ func openState(dir string, log *slog.Logger) (*state, error) {
 		StartTime:        timestampTZ(time.Now()),
 		Clock:            func() int64 { return timestampTZ(time.Now()) },
 		ValidateFunction: contracts.ValidateFunction,
+		Private:          private.schema(),
 	})
 	s.system = system.New(s.engine)
 	return s, nil

@@ -23,6 +23,8 @@ type Function struct {
 	// trigger are the variables that a trigger function is given: triggerVars.
 	trigger []*variable
 	opts    plan.Options // what all statements are planned with, but the catalog
+	// format is Options.Format.
+	format func(cat *catalog.Catalog) *datum.Format
 
 	mu       sync.Mutex
 	programs atomic.Pointer[[]*program] // newest catalog last
@@ -41,6 +43,9 @@ type Options struct {
 	Contract bool
 	// Virtual finds computed relations; nil in a contract.
 	Virtual func(schema, name string) *plan.Virtual
+	// Format is how literals are read against a catalog; nil in a contract, which
+	// has datum.ContractFormat.
+	Format func(cat *catalog.Catalog) *datum.Format
 }
 
 // Compile parses a function. Errors are *pgerr.Error; those that have a place
@@ -54,7 +59,7 @@ func Compile(f *catalog.Func, opts Options) (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	fn := &Function{def: f, name: signature(f), body: body, vars: ps.vars, found: ps.found, trigger: ps.trigger}
+	fn := &Function{def: f, name: signature(f), body: body, vars: ps.vars, found: ps.found, trigger: ps.trigger, format: opts.Format}
 	fn.opts = plan.Options{
 		SearchPath: opts.SearchPath,
 		Contract:   opts.Contract,

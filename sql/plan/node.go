@@ -28,6 +28,8 @@ type Plan struct {
 	Reads []rwset.Read
 	// Writes tells that the plan modifies a table (in any of its parts).
 	Writes bool
+	// Local tells that all tables it modifies are in schema private.
+	Local bool
 }
 
 // Column is one column of a result, as RowDescription reports it.

@@ -154,6 +154,10 @@ func (c *conversation) run(st parse.Statement, types []datum.OID, args []datum.D
 		if row == nil {
 			break
 		}
+		if portal.Copy() != nil {
+			c.out.WriteString(row[0].Str()) // a piece of the data, ends with its line
+			continue
+		}
 		c.out.WriteString(textRow(p.Columns(), row, c.session.Format()) + "\n")
 	}
 	fmt.Fprintf(&c.out, "%s\n", portal.Tag())

@@ -188,3 +188,32 @@ func TestScriptsInPrivate(t *testing.T) {
 		}
 	}
 }
+
+func TestCopyIntoPrivate(t *testing.T) {
+	c, ctx := newPrivateNode(t).connect(), context.Background()
+	c.must("CREATE TABLE t (id int GENERATED ALWAYS AS IDENTITY, note text, n int DEFAULT 7)")
+	list, err := parse.Statements("COPY t (id, note) FROM STDIN")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.session.Prepare(ctx, "", list[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	portal, err := c.session.Bind(ctx, p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer portal.Close()
+	if err := portal.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := portal.CopyIn(ctx, pieces([]byte("1\ta\n5\t\\N\n"), 3)); err != nil {
+		t.Fatal(err)
+	}
+	c.out.Reset()
+	c.must("SELECT * FROM t ORDER BY id")
+	if got := c.out.String(); got != "1|a|7\n5||7\n" {
+		t.Errorf("got %q", got)
+	}
+}

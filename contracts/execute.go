@@ -98,9 +98,7 @@ func systemFunc(call *block.Call) (*catalog.Func, []datum.Type, bool) {
 
 // note adds reads of the catalog to the footprint.
 func note(env *exec.Env, reads []rwset.Read) {
-	if env.Txn != nil {
-		env.Txn.NoteShared(reads)
-	}
+	env.NoteShared(reads)
 }
 
 // typeNames has every name by which a signed call may name a built-in type:

@@ -13,6 +13,7 @@ import (
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/exec"
+	"github.com/tallystick/tallystick/sql/pgcatalog"
 	"github.com/tallystick/tallystick/sql/pgerr"
 	"github.com/tallystick/tallystick/sql/plan"
 )
@@ -187,19 +188,19 @@ func sameDefinition(a, b *catalog.Func) bool {
 func (f *Functions) compile(fn *catalog.Func) (body, error) {
 	contract := fn.Schema == catalog.Blockchain
 	path := searchPath(fn)
-	virtual, verify := f.Virtual, f.Verify
+	virtual, verify, format := f.Virtual, f.Verify, literalFormat(path)
 	if contract {
-		virtual = nil
+		virtual, format = nil, nil
 	} else {
 		verify = nil
 	}
 	switch fn.Language {
 	case "plpgsql":
-		return plpgsql.Compile(fn, plpgsql.Options{SearchPath: path, Contract: contract, Virtual: virtual, Verify: verify})
+		return plpgsql.Compile(fn, plpgsql.Options{SearchPath: path, Contract: contract, Virtual: virtual, Verify: verify, Format: format})
 	case "sql":
 		s, err := compileSQL(fn, &plan.Options{
 			SearchPath: path, Contract: contract, Virtual: virtual, Format: &datum.ContractFormat,
-		})
+		}, format)
 		if err != nil {
 			return nil, err
 		}
@@ -207,6 +208,16 @@ func (f *Functions) compile(fn *catalog.Func) (body, error) {
 		return s, nil
 	}
 	return nil, pgerr.New(pgerr.UndefinedObject, "language \"%s\" does not exist", fn.Language)
+}
+
+// literalFormat is how functions outside of schema blockchain read literals:
+// names of relations and the like become their OIDs.
+func literalFormat(path []string) func(*catalog.Catalog) *datum.Format {
+	return func(cat *catalog.Catalog) *datum.Format {
+		f, env := datum.ContractFormat, &pgcatalog.Env{Catalog: cat}
+		f.RegOID = func(t *datum.Desc, name string) (datum.OID, error) { return env.RegOID(t, name, path) }
+		return &f
+	}
 }
 
 // searchPath is where a function looks for names: its own setting, or the

@@ -22,7 +22,7 @@ func Inspect(fn *catalog.Func, cat *catalog.Catalog, to *plpgsql.Inspector) erro
 		}
 		return f.Inspect(cat, to)
 	}
-	s, err := compileSQL(fn, &plan.Options{SearchPath: path, Contract: true, Virtual: pgcatalog.Find, Format: &datum.ContractFormat})
+	s, err := compileSQL(fn, &plan.Options{SearchPath: path, Contract: true, Virtual: pgcatalog.Find, Format: &datum.ContractFormat}, nil)
 	if err != nil {
 		return err
 	}

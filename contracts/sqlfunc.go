@@ -24,6 +24,8 @@ type sqlFunction struct {
 	opts  plan.Options // but the catalog
 	// verify, if not nil, says whether a statement may be executed here
 	verify func(*plpgsql.Piece) error
+	// format is how literals are read against a catalog; nil: as opts says.
+	format func(cat *catalog.Catalog) *datum.Format
 
 	mu    sync.Mutex
 	plans atomic.Pointer[[]*sqlProgram] // newest catalog last
@@ -41,7 +43,7 @@ type sqlProgram struct {
 // keptPlans bounds how many catalogs a function is kept planned for.
 const keptPlans = 4
 
-func compileSQL(fn *catalog.Func, opts *plan.Options) (*sqlFunction, error) {
+func compileSQL(fn *catalog.Func, opts *plan.Options, format func(*catalog.Catalog) *datum.Format) (*sqlFunction, error) {
 	if fn.Ret.Desc == datum.Trigger {
 		return nil, pgerr.New(pgerr.InvalidFunctionDefinition, "SQL functions cannot return type trigger")
 	}
@@ -54,7 +56,7 @@ func compileSQL(fn *catalog.Func, opts *plan.Options) (*sqlFunction, error) {
 		}
 		return nil, err
 	}
-	s := &sqlFunction{def: fn, stmts: stmts, opts: *opts}
+	s := &sqlFunction{def: fn, stmts: stmts, opts: *opts, format: format}
 	for _, st := range stmts {
 		if st.Node.GetSelectStmt() == nil && st.Node.GetInsertStmt() == nil && st.Node.GetUpdateStmt() == nil && st.Node.GetDeleteStmt() == nil {
 			return nil, pgerr.New(pgerr.FeatureNotSupported, "\"%s\" is not allowed in a SQL function", parse.Clip(st.Text))
@@ -130,6 +132,9 @@ func (s *sqlFunction) statement(st *parse.Statement, cat *catalog.Catalog, looke
 		opts := s.opts
 		last := ""
 		opts.Catalog, opts.Script, opts.Note = cat, st.Script, looked
+		if s.format != nil {
+			opts.Format = s.format(cat)
+		}
 		opts.Variable = func(parts []string) (plan.Expr, error) {
 			last = ""
 			i := s.argument(parts)

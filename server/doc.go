@@ -10,9 +10,10 @@
 //	blocks/    block store: pgblockstore-*
 //	state/     row versions (Pebble), a function of the blocks
 //	raft/      log, vote and snapshots of the orderer (--orderer raft only)
+//	private/   row versions of schema private, which is this node's alone
 //
-// The block store is the log and the only thing that has to be kept; the state
-// is rebuilt by replay when it is missing. A state that is ahead of the blocks
+// The block store is the log of what is replicated; the state is rebuilt by
+// replay when it is missing. Schema private has no other copy. A state that is ahead of the blocks
 // cannot come from a crash, for a block is synced before it is executed: it is
 // refused.
 //

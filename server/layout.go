@@ -20,6 +20,7 @@ const (
 	blocksName  = "blocks"
 	stateName   = "state"
 	raftName    = "raft"
+	privateName = "private"
 
 	genesisTempName = "genesis.tmp"
 	keySuffix       = ".pem"
@@ -34,6 +35,10 @@ func (l layout) keys() string    { return filepath.Join(l.dir, keysName) }
 func (l layout) blocks() string  { return filepath.Join(l.dir, blocksName) }
 func (l layout) state() string   { return filepath.Join(l.dir, stateName) }
 func (l layout) raft() string    { return filepath.Join(l.dir, raftName) }
+
+// private is schema private: the one part of the directory that neither the
+// blocks nor another node can restore.
+func (l layout) private() string { return filepath.Join(l.dir, privateName) }
 
 func (l layout) key(user string) string { return filepath.Join(l.keys(), user+keySuffix) }
 
@@ -63,7 +68,7 @@ func (l layout) create() error {
 		switch e.Name() {
 		case lockName, keysName, genesisTempName:
 			// What an interrupted first start leaves.
-		case blocksName, stateName, raftName:
+		case blocksName, stateName, raftName, privateName:
 			return fmt.Errorf("server: %s has %s and no %s: it is damaged, or the rest of a copy", l.dir, e.Name(), genesisName)
 		default:
 			return fmt.Errorf("server: %s is not empty and is no data directory (it has %s)", l.dir, e.Name())

@@ -43,7 +43,7 @@ func NewLinter() (*Linter, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Linter{state: newState(store, log), txn: store.Begin(mvcc.AsOf(0), block.XID(lintHeight, 1))}
+	l := &Linter{state: newState(store, nil, log), txn: store.Begin(mvcc.AsOf(0), block.XID(lintHeight, 1))}
 	if l.cat, err = l.state.engine.Catalog(l.txn); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}

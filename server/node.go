@@ -122,7 +122,12 @@ func (n *Node) openStores(l layout) error {
 		n.log.Warn("cut the torn end of the block store, which was never acknowledged",
 			"file", r.TornFile, "offset", r.TornOffset, "bytes", r.TornBytes)
 	}
-	if n.state, err = openState(l.state(), n.log); err != nil {
+	private, err := openPrivate(l.private(), n.log)
+	if err != nil {
+		return err
+	}
+	n.onClose(private.close)
+	if n.state, err = openState(l.state(), private, n.log); err != nil {
 		return err
 	}
 	n.onClose(n.state.close)

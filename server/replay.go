@@ -35,7 +35,7 @@ func (v *verification) replay() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, blocks.Close()) }()
-	replayed, err := openState(filepath.Join(scratch, "replay"), v.opts.Logger)
+	replayed, err := openState(filepath.Join(scratch, "replay"), nil, v.opts.Logger)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (v *verification) compare(copied string, replayed *state, blocks *blockstor
 	if err := cloneStore(v.state, copied); err != nil {
 		return fmt.Errorf("copying the state directory: %w", err)
 	}
-	found, err := openState(copied, v.opts.Logger)
+	found, err := openState(copied, nil, v.opts.Logger)
 	if err != nil {
 		return &Finding{File: stateName, Offset: -1, Reason: err.Error()}
 	}

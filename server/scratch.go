@@ -58,7 +58,7 @@ func (s *Scratch) open() error {
 	if err != nil {
 		return err
 	}
-	n.state = newState(store, n.log)
+	n.state = newState(store, nil, n.log)
 	n.onClose(n.state.close)
 	if err := n.state.openChain(n.blocks, 0); err != nil {
 		return err

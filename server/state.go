@@ -21,7 +21,10 @@ import (
 type state struct {
 	store  *mvcc.Store
 	engine *sql.Engine
-	system *system.System
+	// private is schema private in a store of its own; nil where a chain is only
+	// replayed.
+	private *privateStore
+	system  *system.System
 	// chain is nil until the chain was opened. The engine asks it for the times
 	// of blocks, which sessions do only afterwards.
 	chain *chain.Chain
@@ -29,17 +32,17 @@ type state struct {
 }
 
 // openState opens the store in dir and makes an engine over it.
-func openState(dir string, log *slog.Logger) (*state, error) {
+func openState(dir string, private *privateStore, log *slog.Logger) (*state, error) {
 	store, err := mvcc.Open(dir, mvcc.Options{Logger: log})
 	if err != nil {
 		return nil, err
 	}
-	return newState(store, log), nil
+	return newState(store, private, log), nil
 }
 
 // newState makes an engine over a store.
-func newState(store *mvcc.Store, log *slog.Logger) *state {
-	s := &state{store: store, log: log}
+func newState(store *mvcc.Store, private *privateStore, log *slog.Logger) *state {
+	s := &state{store: store, private: private, log: log}
 	functions := contracts.NewFunctions()
 	functions.Virtual = pgcatalog.Find
 	s.engine = sql.NewEngine(store, functions.Exec(), sql.EngineOptions{
@@ -47,6 +50,7 @@ func newState(store *mvcc.Store, log *slog.Logger) *state {
 		StartTime:        timestampTZ(time.Now()),
 		Clock:            func() int64 { return timestampTZ(time.Now()) },
 		ValidateFunction: contracts.ValidateFunction,
+		Private:          private.schema(),
 	})
 	s.system = system.New(s.engine, contracts.Inspect)
 	return s

@@ -19,15 +19,18 @@ func (s *Session) runCall(ctx context.Context, p *Prepared, args []datum.Datum) 
 	if s.block.open && s.block.called {
 		return nil, pgerr.New(pgerr.ActiveSQLTransaction, "a transaction block can hold one call of a contract")
 	}
-	env, err := s.ready(ctx, p)
+	if err := s.mayCall(p); err != nil {
+		return nil, err
+	}
+	w, err := s.ready(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	defer env.Txn.Close()
+	defer w.close()
 	cc := p.query.call
 	call := &Call{Schema: cc.Func.Schema, Name: cc.Func.Name, Columns: plan.ResultColumns(cc.Func)}
 	for i, x := range p.query.args {
-		v, err := x.Eval(env, args)
+		v, err := x.Eval(w.env, args)
 		if err != nil {
 			return nil, err
 		}
@@ -35,7 +38,7 @@ func (s *Session) runCall(ctx context.Context, p *Prepared, args []datum.Datum) 
 	}
 	if s.block.open && s.opts.Hold != nil {
 		s.block.called, s.block.heldAfter = true, len(s.block.savepoints)
-		held, err := s.opts.Hold(ctx, call, env.Txn.Snapshot().Height)
+		held, err := s.opts.Hold(ctx, call, w.snap.Height)
 		if err != nil {
 			return nil, err
 		}

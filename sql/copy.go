@@ -7,7 +7,6 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"github.com/tallystick/tallystick/mvcc"
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/pgerr"
@@ -122,8 +121,8 @@ func (s *Session) analyzeCopyTo(ctx context.Context, p *Prepared, n *pg.CopyStmt
 	inner.Statement.Node = n.Query
 	var table *catalog.Table
 	if n.Relation != nil {
-		err := s.atSnapshot(func(_ mvcc.Snapshot, _ *mvcc.Txn, c *catalog.Catalog) error {
-			table = s.copyTable(c, n.Relation)
+		err := s.atSnapshot(func(w *work) error {
+			table = s.copyTable(w.catalog, n.Relation)
 			sel, err := s.copySelect(table, n)
 			inner.Statement.Node = sel
 			return err
@@ -271,8 +270,8 @@ func (s *Session) analyzeCopyFrom(p *Prepared, n *pg.CopyStmt, o *copyOptions) e
 	if n.WhereClause != nil {
 		return pgerr.NotBuilt("COPY FROM with WHERE is not supported")
 	}
-	return s.atSnapshot(func(_ mvcc.Snapshot, _ *mvcc.Txn, c *catalog.Catalog) error {
-		t := s.copyTable(c, n.Relation)
+	return s.atSnapshot(func(w *work) error {
+		t := s.copyTable(w.catalog, n.Relation)
 		if t == nil {
 			return pgerr.New(pgerr.UndefinedTable, "relation \"%s\" does not exist", n.Relation.Relname)
 		}
@@ -308,7 +307,7 @@ func (s *Session) copyTarget(t *catalog.Table) (InsertRows, error) {
 		return nil, pgerr.New(pgerr.InsufficientPrivilege, "cannot change \"%s\": the ledger itself writes this table", t.Name)
 	case s.opts.InsertRows != nil:
 		return s.opts.InsertRows, nil
-	case t.Schema == catalog.Blockchain:
+	case !t.Local():
 		return nil, pgerr.New(pgerr.InsufficientPrivilege, "cannot copy into table \"%s\" directly: rows in schema blockchain are changed by contracts only", t.Name).
 			WithHint("Put the statement into a function, have it deployed (CREATE FUNCTION as admin, or create_deploytx), and call it with SELECT.")
 	case s.insertRows == nil:

@@ -91,6 +91,8 @@ type definer struct {
 	// attached is ScriptOptions.Attached
 	attached func(*catalog.Func)
 	editor   *catalog.Editor
+	// local is set where objects of schema private are defined: see ddl_local.go.
+	local *localDefiner
 }
 
 func (d *definer) catalog() *catalog.Catalog { return d.editor.Catalog() }
@@ -151,6 +153,9 @@ func (d *definer) execute(st parse.Statement) error {
 	case *pg.Node_GrantStmt:
 		return d.grant(n.GrantStmt)
 	}
+	if d.local != nil {
+		return d.executeLocal(st)
+	}
 	return pgerr.NotBuilt("%s is not supported", commandName(st.Node))
 }
 
@@ -177,8 +182,17 @@ func commandName(n *pg.Node) string {
 		return "ALTER " + objectName(n.RenameStmt.RenameType)
 	case *pg.Node_CreateTableAsStmt:
 		return "CREATE TABLE AS"
+	case *pg.Node_SelectStmt:
+		if n.SelectStmt.IntoClause != nil {
+			return "SELECT INTO"
+		}
+		return "SELECT"
+	case *pg.Node_CreateSeqStmt:
+		return "CREATE SEQUENCE"
+	case *pg.Node_AlterSeqStmt:
+		return "ALTER SEQUENCE"
 	case *pg.Node_TruncateStmt:
-		return "TRUNCATE"
+		return "TRUNCATE TABLE"
 	case *pg.Node_CopyStmt:
 		return "COPY"
 	case *pg.Node_ExplainStmt:
@@ -220,9 +234,16 @@ func objectName(t pg.ObjectType) string {
 func (d *definer) schemaOf(name string) (string, error) {
 	switch name {
 	case "", "public":
-		return catalog.Blockchain, nil
+		if d.local != nil && name == "" {
+			return catalog.Private, nil
+		}
+		return catalog.Blockchain, d.notLocal()
 	case catalog.Private:
-		return "", pgerr.NotBuilt("schema private is not supported")
+		if d.local != nil {
+			return name, nil
+		}
+		return "", pgerr.New(pgerr.FeatureNotSupported, "schema private is no part of a deployment").
+			WithHint("Every node has its own: define the object with a statement by itself, outside the script.")
 	case catalog.Provenance, catalog.PgCatalog, catalog.Information:
 		return "", pgerr.New(pgerr.InsufficientPrivilege, "permission denied for schema %s", name)
 	}
@@ -242,8 +263,17 @@ func (d *definer) relationFree(schema, name string) error {
 	return nil
 }
 
-// findTable finds a table that a statement names.
+// findTable finds a table that a statement changes or refers to.
 func (d *definer) findTable(v *pg.RangeVar) (*catalog.Table, error) {
+	t, err := d.seeTable(v)
+	if err == nil && d.local != nil && !t.Local() {
+		return nil, d.notLocal()
+	}
+	return t, err
+}
+
+// seeTable finds a table by the names of the script.
+func (d *definer) seeTable(v *pg.RangeVar) (*catalog.Table, error) {
 	for _, schema := range d.searchIn(v.Schemaname) {
 		if t, ok := d.catalog().Table(schema, v.Relname); ok {
 			if t.System {
@@ -263,11 +293,17 @@ func (d *definer) searchIn(schema string) []string {
 	if schema != "" && schema != "public" {
 		return []string{schema}
 	}
+	if d.local != nil {
+		return d.local.path
+	}
 	return SearchPath
 }
 
 // options plans something in the script's environment.
 func (d *definer) options(st parse.Statement) *plan.Options {
+	if d.local != nil {
+		return d.local.options(d.catalog(), st)
+	}
 	return &plan.Options{
 		Catalog: d.catalog(), SearchPath: SearchPath, Virtual: pgcatalog.Find, Contract: true,
 		Format: &datum.ContractFormat, Script: st.Script,

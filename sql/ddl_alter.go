@@ -5,7 +5,6 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"github.com/tallystick/tallystick/mvcc"
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/exec"
@@ -15,7 +14,7 @@ import (
 )
 
 func (d *definer) alterTable(n *pg.AlterTableStmt, st parse.Statement) error {
-	if n.Objtype != pg.ObjectType_OBJECT_TABLE {
+	if n.Objtype != pg.ObjectType_OBJECT_TABLE && (d.local == nil || !ownerOnly(n)) {
 		return pgerr.NotBuilt("ALTER %s is not supported", objectName(n.Objtype))
 	}
 	for _, c := range n.Cmds {
@@ -43,7 +42,10 @@ func (d *definer) alter(t *catalog.Table, c *pg.AlterTableCmd, st parse.Statemen
 		return d.dropColumn(t, c)
 	case pg.AlterTableType_AT_ColumnDefault:
 		return d.changeColumn(t, c.Name, func(def *tableDef, col *catalog.Column) error {
-			col.Default = ""
+			if col.Identity != "" {
+				return pgerr.New(pgerr.SyntaxError, "column \"%s\" of relation \"%s\" is an identity column", col.Name, t.Name)
+			}
+			col.Default, col.Sequence = "", 0
 			if c.Def == nil {
 				return nil
 			}
@@ -67,6 +69,9 @@ func (d *definer) alter(t *catalog.Table, c *pg.AlterTableCmd, st parse.Statemen
 		return d.alterType(t, c, st)
 	case pg.AlterTableType_AT_DropConstraint:
 		return d.dropConstraint(t, c)
+	}
+	if d.local != nil {
+		return d.alterLocal(t, c, st)
 	}
 	return pgerr.NotBuilt("this form of ALTER TABLE is not supported")
 }
@@ -94,6 +99,9 @@ func (d *definer) addColumn(t *catalog.Table, c *pg.AlterTableCmd, st parse.Stat
 	def := &tableDef{d: d, st: st, table: copyTable(t)}
 	if err := def.column(n); err != nil {
 		return err
+	}
+	if d.local != nil {
+		return d.addLocalColumn(t, def, st)
 	}
 	col := &def.table.Columns[len(def.table.Columns)-1]
 	for _, k := range def.keys {
@@ -156,7 +164,7 @@ func (d *definer) missingValue(t *catalog.Table, col *catalog.Column, st parse.S
 
 func (d *definer) isEmpty(t *catalog.Table) (bool, error) {
 	prefix := catalog.Prefix(t.OID, t.Primary().OID)
-	it := d.env.Txn.Scan(prefixSpan(prefix), false, mvcc.ReadUnrecorded)
+	it := d.txn().Scan(prefixSpan(prefix), false, d.readMode())
 	defer it.Close()
 	return !it.Next(), it.Err()
 }
@@ -170,13 +178,19 @@ func (d *definer) dropColumn(t *catalog.Table, c *pg.AlterTableCmd) error {
 		}
 		return pgerr.New(pgerr.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", c.Name, t.Name)
 	}
-	if t.Primary().HasColumn(i) {
+	if d.local == nil && t.Primary().HasColumn(i) {
 		return pgerr.New(pgerr.InvalidTableDefinition, "table \"%s\" needs its primary key", t.Name)
 	}
 	if err := d.settleDependents("column "+c.Name+" of table "+t.Name, d.columnDependents(t, i), c.Behavior); err != nil {
 		return err
 	}
 	t, _ = d.catalog().TableByOID(t.OID) // without what CASCADE has dropped
+	if t.Primary().HasColumn(i) {
+		if err := d.dropKey(t, 0, c.Behavior); err != nil {
+			return err
+		}
+		t, _ = d.catalog().TableByOID(t.OID)
+	}
 	t, err := d.withoutColumn(t, i)
 	if err != nil {
 		return err
@@ -186,9 +200,12 @@ func (d *definer) dropColumn(t *catalog.Table, c *pg.AlterTableCmd) error {
 	}
 	next := copyTable(t)
 	col := &next.Columns[i]
-	col.Dropped, col.NotNull, col.Default, col.Generated = true, false, "", ""
+	col.Dropped, col.NotNull, col.Default, col.Generated, col.Sequence, col.Identity = true, false, "", "", 0, ""
 	col.TypeOID, col.Missing = col.Type.StoredAs().OID, nil
 	if err := d.editor.PutTable(next); err != nil {
+		return err
+	}
+	if err := d.dropOwned(t, i); err != nil {
 		return err
 	}
 	// Whatever else refers to the column does not analyze any more.
@@ -255,7 +272,11 @@ func (d *definer) setNotNull(t *catalog.Table, name string, st parse.Statement) 
 
 func (d *definer) dropNotNull(t *catalog.Table, name string, st parse.Statement) error {
 	return d.changeColumn(t, name, func(def *tableDef, col *catalog.Column) error {
-		for _, k := range def.table.Primary().Keys {
+		key := def.table.PrimaryKey()
+		if key == nil {
+			key = &catalog.Index{}
+		}
+		for _, k := range key.Keys {
 			if &def.table.Columns[k.Column] == col {
 				return pgerr.New(pgerr.InvalidTableDefinition, "column \"%s\" is in a primary key", name)
 			}
@@ -267,7 +288,7 @@ func (d *definer) dropNotNull(t *catalog.Table, name string, st parse.Statement)
 
 func (d *definer) addConstraint(t *catalog.Table, c *pg.Constraint, st parse.Statement) error {
 	def := &tableDef{d: d, st: st, table: copyTable(t)}
-	if c.Contype == pg.ConstrType_CONSTR_PRIMARY {
+	if c.Contype == pg.ConstrType_CONSTR_PRIMARY && (d.local == nil || t.PrimaryKey() != nil) {
 		return pgerr.New(pgerr.InvalidTableDefinition, "multiple primary keys for table \"%s\" are not allowed", t.Name)
 	}
 	if err := def.constraint(c, nil); err != nil {
@@ -279,6 +300,9 @@ func (d *definer) addConstraint(t *catalog.Table, c *pg.Constraint, st parse.Sta
 		}
 	}
 	if err := d.editor.PutTable(def.table); err != nil {
+		return err
+	}
+	if err := d.verifyNotNull(t, def.table); err != nil {
 		return err
 	}
 	return d.established(t, def, st)
@@ -359,6 +383,9 @@ func (d *definer) dropConstraint(t *catalog.Table, c *pg.AlterTableCmd) error {
 	}
 	for i, idx := range t.Indexes {
 		if idx.Name == c.Name && idx.Constraint {
+			if d.local != nil {
+				return d.dropKey(t, i, c.Behavior)
+			}
 			if idx.Primary {
 				return pgerr.New(pgerr.InvalidTableDefinition, "table \"%s\" needs its primary key", t.Name)
 			}
@@ -380,7 +407,7 @@ func (d *definer) rename(n *pg.RenameStmt) error {
 		return d.renameTrigger(n)
 	}
 	switch n.RenameType {
-	case pg.ObjectType_OBJECT_TABLE, pg.ObjectType_OBJECT_VIEW:
+	case pg.ObjectType_OBJECT_TABLE, pg.ObjectType_OBJECT_VIEW, pg.ObjectType_OBJECT_SEQUENCE:
 		return d.renameTable(n)
 	case pg.ObjectType_OBJECT_TABCONSTRAINT:
 		return d.renameConstraint(n)

@@ -56,8 +56,12 @@ func (d *definer) settleDependents(what string, who []dependent, behavior pg.Dro
 	}
 	if len(who) == 1 {
 		d.say(pgerr.SuccessfulCompletion, "drop cascades to %s", who[0].name())
-	} else {
-		d.say(pgerr.SuccessfulCompletion, "drop cascades to %d other objects", len(who))
+	} else if d.notice != nil {
+		lines := make([]string, len(who))
+		for i := range who {
+			lines[i] = "drop cascades to " + who[i].name()
+		}
+		d.notice(pgerr.New(pgerr.SuccessfulCompletion, "drop cascades to %d other objects", len(who)).WithDetail("%s", strings.Join(lines, "\n")))
 	}
 	notice := d.notice
 	d.notice = nil // what these take along is announced with them
@@ -111,16 +115,24 @@ func (d *definer) dropDependent(w *dependent) error {
 	return nil
 }
 
+// relationWord is what messages call a relation, with a space.
+func relationWord(t *catalog.Table) string {
+	switch t.Kind {
+	case catalog.View:
+		return "view "
+	case catalog.Sequence:
+		return "sequence "
+	}
+	return "table "
+}
+
 // tableDependents names what needs a table or view: foreign keys, views, and
 // everything that uses its row type.
 func (d *definer) tableDependents(t *catalog.Table) []dependent {
-	word := "table "
-	if t.Kind == catalog.View {
-		word = "view "
-	}
+	word := relationWord(t)
 	var who []dependent
 	for _, o := range d.catalog().Tables() {
-		if o.OID == t.OID {
+		if o.OID == t.OID || d.dropping(o) {
 			continue
 		}
 		for _, fk := range o.ForeignKeys {
@@ -145,17 +157,16 @@ func (d *definer) tableDependents(t *catalog.Table) []dependent {
 
 // removeTable drops a table or view and, with CASCADE, what depends on it.
 func (d *definer) removeTable(t *catalog.Table, behavior pg.DropBehavior) error {
-	word := "table "
-	if t.Kind == catalog.View {
-		word = "view "
-	}
-	if err := d.settleDependents(word+t.Name, d.tableDependents(t), behavior); err != nil {
+	if err := d.settleDependents(relationWord(t)+t.Name, d.tableDependents(t), behavior); err != nil {
 		return err
 	}
 	if t.Kind == catalog.OrdinaryTable {
 		if err := d.deleteRows(t); err != nil {
 			return err
 		}
+	}
+	if err := d.dropOwned(t, -1); err != nil {
+		return err
 	}
 	return d.editor.DropTable(t)
 }

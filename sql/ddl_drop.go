@@ -13,10 +13,13 @@ import (
 )
 
 func (d *definer) drop(n *pg.DropStmt) error {
+	if err := d.noteDropping(n); err != nil {
+		return err
+	}
 	for _, o := range n.Objects {
 		var err error
 		switch n.RemoveType {
-		case pg.ObjectType_OBJECT_TABLE, pg.ObjectType_OBJECT_VIEW:
+		case pg.ObjectType_OBJECT_TABLE, pg.ObjectType_OBJECT_VIEW, pg.ObjectType_OBJECT_SEQUENCE:
 			err = d.dropTable(n, o)
 		case pg.ObjectType_OBJECT_INDEX:
 			err = d.dropIndex(n, o)
@@ -59,6 +62,8 @@ func (d *definer) dropTable(n *pg.DropStmt, o *pg.Node) error {
 	kind, word := catalog.OrdinaryTable, "table"
 	if n.RemoveType == pg.ObjectType_OBJECT_VIEW {
 		kind, word = catalog.View, "view"
+	} else if n.RemoveType == pg.ObjectType_OBJECT_SEQUENCE {
+		kind, word = catalog.Sequence, "sequence"
 	}
 	t, err := d.findTable(v)
 	if err != nil {
@@ -74,11 +79,19 @@ func (d *definer) dropTable(n *pg.DropStmt, o *pg.Node) error {
 	if t.Kind != kind {
 		return pgerr.New(pgerr.WrongObjectType, "\"%s\" is not a %s", t.Name, word)
 	}
+	if kind == catalog.Sequence {
+		if err := d.usedSequence(t, n.Behavior); err != nil {
+			return err
+		}
+	}
 	return d.removeTable(t, n.Behavior)
 }
 
 // viewReads tells whether a view names a table anywhere.
 func viewReads(view, t *catalog.Table) bool {
+	if t.Local() && !view.Local() {
+		return false
+	}
 	st, err := parse.One(view.Query)
 	if err != nil {
 		return true // cannot tell: keep the table
@@ -94,7 +107,7 @@ func (d *definer) deleteRows(t *catalog.Table) error {
 		return err
 	}
 	return d.eachRow(t, layout, func(row []datum.Datum) error {
-		return layout.EachEntry(row, func(key, _ []byte) error { return d.env.Txn.Delete(key) })
+		return layout.EachEntry(row, func(key, _ []byte) error { return d.txn().Delete(key) })
 	})
 }
 
@@ -135,7 +148,7 @@ func (d *definer) withoutIndex(t *catalog.Table, i int) error {
 	if err != nil {
 		return err
 	}
-	err = d.eachRow(t, layout, func(row []datum.Datum) error { return d.env.Txn.Delete(layout.IndexKey(nil, i, row)) })
+	err = d.eachRow(t, layout, func(row []datum.Datum) error { return d.txn().Delete(layout.IndexKey(nil, i, row)) })
 	if err != nil {
 		return err
 	}

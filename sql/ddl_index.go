@@ -124,7 +124,7 @@ func (d *definer) buildIndex(t *catalog.Table, idx *catalog.Index) error {
 	return d.eachRow(t, layout, func(row []datum.Datum) error {
 		key := layout.IndexKey(nil, i, row)
 		if idx.Unique {
-			_, _, taken, err := d.env.Txn.Get(key, mvcc.ReadExistence)
+			_, _, taken, err := d.txn().Get(key, mvcc.ReadExistence)
 			if err != nil {
 				return err
 			}
@@ -133,7 +133,7 @@ func (d *definer) buildIndex(t *catalog.Table, idx *catalog.Index) error {
 					WithDetail("Key %s is duplicated.", keyText(t, idx, row))
 			}
 		}
-		return d.env.Txn.PutInsert(key, layout.IndexValue(nil, row))
+		return d.txn().PutInsert(key, layout.IndexValue(nil, row))
 	})
 }
 
@@ -164,7 +164,7 @@ func (d *definer) eachRow(t *catalog.Table, layout *catalog.Layout, f func(row [
 	}
 	dec := layout.Decoder(all)
 	row := make([]datum.Datum, len(t.Columns))
-	it := d.env.Txn.Scan(prefixSpan(prefix), false, mvcc.ReadUnrecorded)
+	it := d.txn().Scan(prefixSpan(prefix), false, d.readMode())
 	defer it.Close()
 	for it.Next() {
 		if err := dec.Decode(it.Value(), row); err != nil {

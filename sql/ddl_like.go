@@ -12,13 +12,14 @@ const (
 	likeConstraints = 1 << 2
 	likeDefaults    = 1 << 3
 	likeGenerated   = 1 << 4
+	likeIdentity    = 1 << 5
 	likeIndexes     = 1 << 6
 )
 
 // like copies the columns of another table, and what INCLUDING asks for. As in
 // PostgreSQL, NOT NULL always comes along and foreign keys and triggers never.
 func (def *tableDef) like(n *pg.TableLikeClause) error {
-	src, err := def.d.findTable(n.Relation)
+	src, err := def.d.seeTable(n.Relation)
 	if err != nil {
 		return err
 	}
@@ -32,8 +33,13 @@ func (def *tableDef) like(n *pg.TableLikeClause) error {
 		if t.Column(col.Name) >= 0 {
 			return pgerr.New(pgerr.DuplicateColumn, "column \"%s\" specified more than once", col.Name)
 		}
+		identity := col.Identity
+		col.Identity = ""
 		if n.Options&likeDefaults == 0 {
 			col.Default = ""
+		}
+		if n.Options&likeDefaults == 0 || identity != "" {
+			col.Sequence = 0
 		}
 		if n.Options&likeGenerated == 0 {
 			col.Generated = ""
@@ -41,6 +47,12 @@ func (def *tableDef) like(n *pg.TableLikeClause) error {
 		col.Missing = nil
 		at[i] = len(t.Columns)
 		t.Columns = append(t.Columns, col)
+		if n.Options&likeIdentity != 0 && identity != "" {
+			t.Columns[at[i]].Identity = identity
+			if err := def.ownSequence(col.Name, nil); err != nil {
+				return err
+			}
+		}
 	}
 	if len(t.Columns) > maxColumns {
 		return pgerr.New(pgerr.TooManyColumns, "tables can have at most %d columns", maxColumns)
@@ -60,6 +72,9 @@ func (def *tableDef) like(n *pg.TableLikeClause) error {
 		return nil
 	}
 	for i := range src.Indexes {
+		if src.Indexes[i].Hidden {
+			continue
+		}
 		if err := def.likeIndex(src, &src.Indexes[i], at); err != nil {
 			return err
 		}

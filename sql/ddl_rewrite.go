@@ -19,26 +19,16 @@ import (
 // the layout that the rows were written with, next the one they get. convert
 // makes the new row in place of now, which holds the old one.
 func (d *definer) rewrite(old, next *catalog.Table, convert func(now []datum.Datum) error) error {
-	from, err := catalog.NewLayout(old)
-	if err != nil {
-		return err
-	}
 	to, err := catalog.NewLayout(next)
 	if err != nil {
 		return err
 	}
-	var rows [][]datum.Datum
-	err = d.eachRow(old, from, func(row []datum.Datum) error {
-		rows = append(rows, slices.Clone(row))
-		return nil
-	})
+	rows, err := d.allRows(old)
 	if err != nil {
 		return err
 	}
-	for _, row := range rows {
-		if err := from.EachEntry(row, func(key, _ []byte) error { return d.env.Txn.Delete(key) }); err != nil {
-			return err
-		}
+	if err := d.deleteRows(old); err != nil {
+		return err
 	}
 	for _, row := range rows {
 		now := slices.Clone(row)
@@ -52,7 +42,7 @@ func (d *definer) rewrite(old, next *catalog.Table, convert func(now []datum.Dat
 			if !to.Exclusive(i, now) {
 				continue
 			}
-			_, _, taken, err := d.env.Txn.Get(to.IndexKey(nil, i, now), mvcc.ReadExistence)
+			_, _, taken, err := d.txn().Get(to.IndexKey(nil, i, now), mvcc.ReadExistence)
 			if err != nil {
 				return err
 			}
@@ -61,7 +51,7 @@ func (d *definer) rewrite(old, next *catalog.Table, convert func(now []datum.Dat
 					WithDetail("Key %s is duplicated.", keyText(next, &next.Indexes[i], now))
 			}
 		}
-		if err := to.EachEntry(now, d.env.Txn.PutInsert); err != nil {
+		if err := to.EachEntry(now, d.txn().PutInsert); err != nil {
 			return err
 		}
 	}

@@ -45,7 +45,7 @@ func (d *definer) dropSchema(n *pg.DropStmt, o *pg.Node) error {
 		}
 		return pgerr.New(pgerr.InvalidSchemaName, "schema \"%s\" does not exist", name)
 	}
-	if s.OID < catalog.FirstUserOID {
+	if s.OID < catalog.FirstPrivateOID {
 		return pgerr.New(pgerr.DependentObjectsStillExist, "cannot drop schema %s because it is required by the database system", name)
 	}
 	if err := d.settleDependents("schema "+name, d.schemaMembers(name), n.Behavior); err != nil {

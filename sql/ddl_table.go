@@ -27,6 +27,8 @@ type tableDef struct {
 	// key is put first in the end.
 	keys []catalog.Index
 	fks  []pendingKey
+	// sequences are those of serial and identity columns.
+	sequences []*catalog.Table
 }
 
 // pendingKey is a foreign key whose columns are resolved once all are known.
@@ -76,6 +78,11 @@ func (d *definer) createTable(n *pg.CreateStmt, st parse.Statement) error {
 	if err := d.editor.PutTable(def.table); err != nil {
 		return err
 	}
+	for _, q := range def.sequences {
+		if err := d.editor.PutTable(q); err != nil {
+			return err
+		}
+	}
 	if err := def.check(); err != nil {
 		return err
 	}
@@ -105,7 +112,13 @@ func (def *tableDef) column(n *pg.ColumnDef) error {
 	if len(t.Columns) >= maxColumns {
 		return pgerr.New(pgerr.TooManyColumns, "tables can have at most %d columns", maxColumns)
 	}
-	typ, err := def.d.resolveType(n.TypeName, def.st)
+	typ, serial, err := def.serialType(n.TypeName)
+	if err != nil {
+		return positioned(err, def.st, n.TypeName.Location)
+	}
+	if !serial {
+		typ, err = def.d.resolveType(n.TypeName, def.st)
+	}
 	if err != nil {
 		return err
 	}
@@ -113,6 +126,11 @@ func (def *tableDef) column(n *pg.ColumnDef) error {
 		return pgerr.New(pgerr.InvalidTableDefinition, "column \"%s\" has pseudo-type %s", n.Colname, datum.FormatType(typ))
 	}
 	t.Columns = append(t.Columns, catalog.Column{Name: n.Colname, TypeOID: typ.OID, TypMod: typ.Mod, Type: typ})
+	if serial {
+		if err := def.ownSequence(n.Colname, nil); err != nil {
+			return err
+		}
+	}
 	for _, c := range n.Constraints {
 		if err := def.constraint(c.GetConstraint(), []string{n.Colname}); err != nil {
 			return err
@@ -146,6 +164,9 @@ func (def *tableDef) constraint(c *pg.Constraint, on []string) error {
 		t.Columns[t.Column(on[0])].Generated = text
 		return err
 	case pg.ConstrType_CONSTR_IDENTITY:
+		if def.d.local != nil {
+			return def.identity(c, on[0])
+		}
 		return pgerr.New(pgerr.FeatureNotSupported, "identity columns exist in schema private only").
 			WithHint("Let the caller pass the key, or derive it from tx_uuid().")
 	case pg.ConstrType_CONSTR_CHECK:
@@ -377,7 +398,11 @@ func (def *tableDef) finish() error {
 		}
 		return 1
 	})
-	if len(def.keys) == 0 || !def.keys[0].Primary {
+	if def.d.local != nil && (len(def.keys) == 0 || !def.keys[0].Primary) {
+		if err := def.identifyRows(); err != nil {
+			return err
+		}
+	} else if len(def.keys) == 0 || !def.keys[0].Primary {
 		return pgerr.New(pgerr.InvalidTableDefinition, "table \"%s\" needs a primary key", def.table.Name).
 			WithHint("Rows of a replicated table are identified by their primary key: add PRIMARY KEY (...).")
 	}
@@ -444,7 +469,11 @@ func referencedColumns(fk *catalog.ForeignKey, ref *catalog.Table, c *pg.Constra
 		return err
 	}
 	if len(names) == 0 {
-		for _, k := range ref.Primary().Keys {
+		key := ref.PrimaryKey()
+		if key == nil {
+			return pgerr.New(pgerr.UndefinedObject, "there is no primary key for referenced table \"%s\"", ref.Name)
+		}
+		for _, k := range key.Keys {
 			fk.RefColumns = append(fk.RefColumns, k.Column)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // resolveType finds a type by the names that the script sees, and places an
 // error at its name.
 func (d *definer) resolveType(tn *pg.TypeName, st parse.Statement) (datum.Type, error) {
-	t, _, err := plan.FindType(tn, d.catalog(), SearchPath)
+	t, _, err := plan.FindType(tn, d.catalog(), d.searchIn(""))
 	if err != nil {
 		return t, positioned(err, st, tn.Location)
 	}
@@ -114,6 +114,9 @@ func (d *definer) findUserType(names []*pg.Node) (*catalog.Type, string, error) 
 	}
 	for _, s := range d.searchIn(schema) {
 		if t, ok := d.catalog().Type(s, name); ok {
+			if t.Schema != catalog.Private {
+				return t, name, d.notLocal()
+			}
 			return t, name, nil
 		}
 	}
@@ -408,7 +411,7 @@ func (d *definer) verifyDomain(oid catalog.OID) error {
 // a domain over it, a row with it.
 func uses(t *datum.Desc, oid catalog.OID) bool {
 	switch {
-	case t == nil || t.OID < catalog.FirstUserOID:
+	case t == nil || t.OID < catalog.FirstPrivateOID:
 		return false
 	case t.OID == oid:
 		return true

@@ -11,4 +11,10 @@
 // to Options.Submit, which signs it (a signing endpoint) or refuses it, and
 // waits for the receipt. Inside a transaction block it goes to Options.Hold, if
 // there is one: it is executed at once and submitted by COMMIT.
+//
+// Schema private ([Private]) is different: its statements are ordinary local
+// transactions on a store of their own, serializable by validation at COMMIT.
+// A session sees one catalog, merged of both stores; exec.Env has a workspace on
+// each, and the schema of a table decides which one a read or write goes to.
+// What numbers objects, rows and sequences there is outside of transactions.
 package sql

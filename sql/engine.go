@@ -22,6 +22,7 @@ type Engine struct {
 	store     *mvcc.Store
 	catalogs  catalog.Cache
 	functions *exec.Functions
+	private   *Private // nil: there is no schema private
 	opts      EngineOptions
 	hub       hub
 }
@@ -34,13 +35,15 @@ type EngineOptions struct {
 	// (timestamptz); contracts never see them.
 	StartTime int64
 	Clock     func() int64
+	// Private is schema private; nil = none.
+	Private *Private
 	// ValidateFunction checks the body of a function that is being created.
 	ValidateFunction func(f *catalog.Func, c *catalog.Catalog) error
 }
 
 // NewEngine makes an engine over a store; functions runs user-defined ones.
 func NewEngine(store *mvcc.Store, functions *exec.Functions, opts EngineOptions) *Engine {
-	return &Engine{store: store, functions: functions, opts: opts}
+	return &Engine{store: store, functions: functions, private: opts.Private, opts: opts}
 }
 
 // Catalog returns the catalog at the snapshot of txn.

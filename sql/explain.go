@@ -7,7 +7,6 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"github.com/tallystick/tallystick/mvcc"
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/exec"
@@ -82,8 +81,8 @@ func (s *Session) analyzeExplain(ctx context.Context, p *Prepared, n *pg.Explain
 	if err != nil {
 		return err
 	}
-	err = s.atSnapshot(func(_ mvcc.Snapshot, _ *mvcc.Txn, c *catalog.Catalog) error {
-		pl, err := s.explainPlan(inner, c, o)
+	err = s.atSnapshot(func(w *work) error {
+		pl, err := s.explainPlan(inner, w.catalog, o)
 		if err == nil && args == nil {
 			p.params = pl.Params
 		}
@@ -155,10 +154,10 @@ func (s *Session) explainPlan(p *Prepared, c *catalog.Catalog, o explainOptions)
 	if !o.analyze {
 		return pl, nil
 	}
-	if pl.Writes {
+	if pl.Writes && !pl.Local {
 		return nil, refuseWrite(p.Statement.Node, pl)
 	}
-	if f := pl.VolatileCall(); f != nil {
+	if f := pl.VolatileCall(); f != nil && !isLocal(f) {
 		return nil, pgerr.New(pgerr.FeatureNotSupported, "EXPLAIN ANALYZE cannot call the contract %s", f.Name).
 			WithHint("It would be a blockchain transaction; EXPLAIN without ANALYZE shows what there is to show.")
 	}
@@ -167,9 +166,9 @@ func (s *Session) explainPlan(p *Prepared, c *catalog.Catalog, o explainOptions)
 
 // explain makes the lines of the answer; of JSON there is one.
 func (s *Session) explain(ctx context.Context, p *Prepared, o explainOptions, args []datum.Datum) (lines []string, err error) {
-	err = s.atSnapshot(func(snap mvcc.Snapshot, txn *mvcc.Txn, c *catalog.Catalog) error {
+	err = s.atSnapshot(func(w *work) error {
 		began := s.engine.now()
-		pl, err := s.explainPlan(p, c, o)
+		pl, err := s.explainPlan(p, w.catalog, o)
 		if err != nil {
 			return err
 		}
@@ -181,7 +180,7 @@ func (s *Session) explain(ctx context.Context, p *Prepared, o explainOptions, ar
 		}
 		x.root = plan.Explain(pl, s.Format())
 		if o.analyze {
-			if err := s.measure(ctx, x, pl, args, snap, txn, c); err != nil {
+			if err := s.measure(ctx, x, pl, args, w); err != nil {
 				return err
 			}
 		}
@@ -200,7 +199,7 @@ type explanation struct {
 }
 
 // measure runs the plan for EXPLAIN ANALYZE.
-func (s *Session) measure(ctx context.Context, x *explanation, pl *plan.Plan, args []datum.Datum, snap mvcc.Snapshot, txn *mvcc.Txn, c *catalog.Catalog) error {
+func (s *Session) measure(ctx context.Context, x *explanation, pl *plan.Plan, args []datum.Datum, w *work) error {
 	began := s.engine.now()
 	m := &exec.Measurement{}
 	if x.opts.timing {
@@ -210,11 +209,14 @@ func (s *Session) measure(ctx context.Context, x *explanation, pl *plan.Plan, ar
 	if err != nil {
 		return err
 	}
-	env, err := s.localEnv(ctx, snap, txn, c, pl.ReadsVirtual())
-	if err != nil {
+	w.record(pl.Writes || pl.CallsVolatile(isLocal))
+	if w.env, err = s.localEnv(ctx, w, pl.ReadsVirtual()); err != nil {
 		return err
 	}
-	if _, err := prog.Run(env, args); err != nil {
+	if _, err := prog.Run(w.env, args); err != nil {
+		return err
+	}
+	if err := w.commit(); err != nil {
 		return err
 	}
 	x.execution = s.engine.now() - began

@@ -41,7 +41,10 @@ func (s *Session) introspect(c *catalog.Catalog, txn *mvcc.Txn, virtual bool) (*
 // introspection makes what pg_catalog and the functions over it see in one
 // query. The users are read only for a query that looks into pg_catalog.
 func (s *Session) introspection(c *catalog.Catalog, txn *mvcc.Txn, wantUsers bool) (*pgcatalog.Env, error) {
-	env := &pgcatalog.Env{Catalog: c, Database: Database, User: s.opts.User, Settings: nil}
+	env := &pgcatalog.Env{Catalog: c, Database: Database, User: s.opts.User, Settings: nil, Path: s.settings.searchPath()}
+	if p := s.engine.private; p != nil {
+		env.SequenceState = p.sequences.peek
+	}
 	if !wantUsers {
 		return env, nil
 	}

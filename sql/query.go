@@ -24,27 +24,22 @@ type preparedQuery struct {
 	call    *plan.ContractCall
 	args    []*exec.ExprProgram // of the call
 	virtual bool                // reads pg_catalog
+	writes  bool                // may write schema private
 }
 
 // analyzeQuery plans a query or call for its parameters and columns.
 func (s *Session) analyzeQuery(ctx context.Context, p *Prepared) error {
-	snap, err := s.snapshot()
+	w, err := s.openWork()
 	if err != nil {
 		return err
 	}
-	txn := s.engine.store.Begin(snap, 0)
-	txn.Forget()
-	defer txn.Close()
-	c, err := s.engine.catalogs.At(txn)
-	if err != nil {
-		return err
-	}
+	defer w.close()
 	e := s.plans.entry(p)
-	if e.fits(c, s.settings.planKey()) {
+	if e.fits(w.catalog, s.settings.planKey()) {
 		p.kind, p.params, p.columns, p.query = e.plan.kind, e.plan.params, e.plan.columns, e.plan.query
 		return nil
 	}
-	if err := s.planQuery(p, c); err != nil {
+	if err := s.planQuery(p, w.catalog); err != nil {
 		return err
 	}
 	e.keep(p)
@@ -53,24 +48,18 @@ func (s *Session) analyzeQuery(ctx context.Context, p *Prepared) error {
 
 // resolveType finds a type by the names that the session sees.
 func (s *Session) resolveType(tn *pg.TypeName) (datum.Type, error) {
-	snap, err := s.snapshot()
+	w, err := s.openWork()
 	if err != nil {
 		return datum.Type{}, err
 	}
-	txn := s.engine.store.Begin(snap, 0)
-	txn.Forget()
-	defer txn.Close()
-	c, err := s.engine.catalogs.At(txn)
-	if err != nil {
-		return datum.Type{}, err
-	}
-	t, _, err := plan.FindType(tn, c, s.settings.searchPath())
+	defer w.close()
+	t, _, err := plan.FindType(tn, w.catalog, s.settings.searchPath())
 	return t, err
 }
 
 func (s *Session) planOptions(c *catalog.Catalog, p *Prepared) *plan.Options {
 	o := &plan.Options{
-		Catalog: c, SearchPath: s.settings.searchPath(), Virtual: pgcatalog.Find,
+		Catalog: c, SearchPath: s.settings.searchPath(), Virtual: pgcatalog.Find, Sequence: pgcatalog.SequenceRelation,
 		Format: s.literalFormat(c), Script: p.Statement.Script,
 	}
 	for _, oid := range p.declared {
@@ -101,27 +90,31 @@ func (s *Session) planQuery(p *Prepared, c *catalog.Catalog) error {
 		if err != nil {
 			return err
 		}
+		if !isContract(cc.Func) {
+			return s.useLocalCall(p, q, cc)
+		}
 		return s.usePlan(p, q, cc)
 	}
 	pl, err := plan.Statement(p.Statement.Node, opts)
 	if err != nil {
 		return err
 	}
-	if pl.Writes {
+	if pl.Writes && !pl.Local {
 		return refuseWrite(p.Statement.Node, pl)
 	}
 	if cc := pl.AsCall(); cc != nil && isContract(cc.Func) {
 		return s.usePlan(p, q, cc)
 	}
-	if f := pl.VolatileCall(); f != nil {
+	if f := pl.VolatileCall(); f != nil && !isLocal(f) {
 		return refuseInside(f)
 	}
 	if q.program, err = exec.Compile(pl); err != nil {
 		return err
 	}
 	q.virtual = pl.ReadsVirtual()
+	q.writes = pl.Writes || pl.CallsVolatile(isLocal)
 	p.kind, p.params, p.columns, p.query = kindQuery, pl.Params, pl.Columns, q
-	if p.columns == nil {
+	if p.columns == nil && !pl.Writes {
 		p.columns = []plan.Column{}
 	}
 	return nil
@@ -139,7 +132,7 @@ func refuseInside(f *catalog.Func) error {
 
 // usePlan makes p a call.
 func (s *Session) usePlan(p *Prepared, q *preparedQuery, cc *plan.ContractCall) error {
-	if f := cc.VolatileArgument(); f != nil {
+	if f := cc.VolatileArgument(); f != nil && !isLocal(f) {
 		return refuseInside(f)
 	}
 	q.call = cc
@@ -210,11 +203,13 @@ func (s *Session) snapshot() (mvcc.Snapshot, error) {
 }
 
 // localEnv makes the environment of a local query.
-func (s *Session) localEnv(ctx context.Context, snap mvcc.Snapshot, txn *mvcc.Txn, c *catalog.Catalog, virtual bool) (*exec.Env, error) {
+func (s *Session) localEnv(ctx context.Context, w *work, virtual bool) (*exec.Env, error) {
+	snap, txn, c := w.snap, w.txn, w.catalog
 	env := &exec.Env{Txn: txn, Catalog: c, Functions: s.engine.functions, ReadOnly: true}
 	if s.opts.Org != "" {
 		env.Role = catalog.Role{Org: s.opts.Org, User: s.opts.User}
 	}
+	s.lendPrivate(env, w)
 	env.Ctx.Format = &s.format
 	env.Ctx.Height = snap.Height
 	if s.engine.opts.BlockTime != nil {
@@ -244,26 +239,23 @@ func interrupted(ctx context.Context) error {
 }
 
 // ready begins a local transaction and makes sure that the plan fits.
-func (s *Session) ready(ctx context.Context, p *Prepared) (*exec.Env, error) {
-	snap, err := s.snapshot()
+func (s *Session) ready(ctx context.Context, p *Prepared) (*work, error) {
+	w, err := s.openWork()
 	if err != nil {
 		return nil, err
 	}
-	txn := s.engine.store.Begin(snap, 0)
-	txn.Forget()
-	c, err := s.engine.catalogs.At(txn)
-	if err == nil && (c != p.query.catalog || p.query.path != s.settings.planKey()) {
-		err = s.replan(p, c)
+	if w.catalog != p.query.catalog || p.query.path != s.settings.planKey() {
+		err = s.replan(p, w.catalog)
 	}
-	var env *exec.Env
 	if err == nil {
-		env, err = s.localEnv(ctx, snap, txn, c, p.query.virtual)
+		w.record(p.query.writes)
+		w.env, err = s.localEnv(ctx, w, p.query.virtual)
 	}
 	if err != nil {
-		txn.Close()
+		w.close()
 		return nil, err
 	}
-	return env, nil
+	return w, nil
 }
 
 // replan plans again after the catalog changed; the shape that the client was
@@ -297,7 +289,7 @@ func sameColumns(a, b []plan.Column) bool {
 
 // queryRows runs a program.
 type queryRows struct {
-	env     *exec.Env
+	work    *work
 	cursor  *exec.Cursor
 	command string
 	count   int64
@@ -305,16 +297,19 @@ type queryRows struct {
 }
 
 func (s *Session) runQuery(ctx context.Context, p *Prepared, args []datum.Datum) (rowSource, error) {
-	env, err := s.ready(ctx, p)
+	if p.query.writes {
+		return s.runWriter(ctx, p, args)
+	}
+	w, err := s.ready(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	cur, err := p.query.program.Open(env, args)
+	cur, err := p.query.program.Open(w.env, args)
 	if err != nil {
-		env.Txn.Close()
+		w.close()
 		return nil, err
 	}
-	return &queryRows{env: env, cursor: cur, command: p.query.program.Plan().Command}, nil
+	return &queryRows{work: w, cursor: cur, command: p.query.program.Plan().Command}, nil
 }
 
 func (q *queryRows) next() ([]datum.Datum, error) {
@@ -329,7 +324,7 @@ func (q *queryRows) close() {
 	if !q.ended {
 		q.ended = true
 		q.cursor.Close()
-		q.env.Txn.Close()
+		q.work.close()
 	}
 }
 
@@ -337,18 +332,12 @@ func (q *queryRows) commandTag() string { return fmt.Sprintf("%s %d", q.command,
 
 // evaluate computes an argument of EXECUTE, an expression without columns.
 func (s *Session) evaluate(ctx context.Context, n *pg.Node, i int, want datum.Type) (datum.Datum, error) {
-	snap, err := s.snapshot()
+	w, err := s.openWork()
 	if err != nil {
 		return datum.Null, err
 	}
-	txn := s.engine.store.Begin(snap, 0)
-	txn.Forget()
-	defer txn.Close()
-	c, err := s.engine.catalogs.At(txn)
-	if err != nil {
-		return datum.Null, err
-	}
-	opts := &plan.Options{Catalog: c, SearchPath: s.settings.searchPath(), Format: s.literalFormat(c)}
+	defer w.close()
+	opts := &plan.Options{Catalog: w.catalog, SearchPath: s.settings.searchPath(), Format: s.literalFormat(w.catalog)}
 	ep, err := plan.Expression(n, want, opts)
 	if pgerr.CodeOf(err) == pgerr.CannotCoerce {
 		if ep, err = plan.Expression(n, datum.Type{}, opts); err == nil {
@@ -364,7 +353,7 @@ func (s *Session) evaluate(ctx context.Context, n *pg.Node, i int, want datum.Ty
 	if err != nil {
 		return datum.Null, err
 	}
-	env, err := s.localEnv(ctx, snap, txn, c, false)
+	env, err := s.localEnv(ctx, w, false)
 	if err != nil {
 		return datum.Null, err
 	}

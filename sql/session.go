@@ -79,6 +79,9 @@ type Session struct {
 	inbox    inbox
 	// insertRows carries out COPY into schema private; nil refuses it.
 	insertRows InsertRows
+
+	sequences sessionSequences
+	implicit  implicitBlock
 }
 
 // txBlock is the state of a transaction block (BEGIN ... COMMIT).
@@ -92,18 +95,25 @@ type txBlock struct {
 	start        int64
 	savepoints   []savepoint
 	saved        []savedSetting // what SET changed, oldest first
+	private      *localTxn      // nil before the first statement
+	readOnly     bool
 }
 
-// savepoint is a SAVEPOINT: its name and how much SET had changed before.
+// savepoint is a SAVEPOINT: its name, how much SET had changed before, and the
+// state of the private transaction.
 type savepoint struct {
-	name  string
-	saved int
+	name    string
+	saved   int
+	private localMark
 }
 
 // NewSession opens a session.
 func (e *Engine) NewSession(opts SessionOptions) *Session {
 	s := &Session{engine: e, opts: opts, prepared: map[string]*Prepared{}}
 	s.settings.init(s)
+	if e.private != nil {
+		s.insertRows = s.insertLocal
+	}
 	return s
 }
 
@@ -112,6 +122,10 @@ func (s *Session) Close() {
 	s.prepared = nil
 	s.closeCursors(func(*cursor) bool { return true })
 	s.unlistenAll()
+	s.block.private.drop()
+	s.block = txBlock{}
+	s.implicit.private.drop()
+	s.implicit = implicitBlock{}
 }
 
 // User returns the name that the session was opened for.

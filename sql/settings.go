@@ -49,7 +49,7 @@ var known = []setting{
 	{name: "idle_in_transaction_session_timeout", value: "0", check: checkNumber},
 	{name: "transaction_isolation", value: "serializable"},
 	{name: "default_transaction_isolation", value: "serializable"},
-	{name: "transaction_read_only", value: "off", check: checkBool},
+	{name: "transaction_read_only", value: "off", check: checkReadOnly},
 	{name: "row_security", value: "on", check: checkBool},
 	{name: "check_function_bodies", value: "on", check: checkBool},
 	{name: "xmloption", value: "content"},
@@ -109,6 +109,12 @@ func (st *settings) get(name string) (string, bool) {
 	return "", false
 }
 
+// on tells whether a boolean setting is on.
+func (st *settings) on(name string) bool {
+	v, _ := st.get(name)
+	return v == "on"
+}
+
 func (st *settings) searchPath() []string { return st.path }
 
 // planKey changes whenever plans made before may not fit any more.
@@ -145,7 +151,14 @@ func (s *Session) setSetting(name, value string, local bool) error {
 	case d != nil && d.fixed:
 		return pgerr.New(pgerr.CantChangeRuntimeParam, "parameter \"%s\" cannot be changed", d.name)
 	}
-	return s.changeSetting(d, name, value, local)
+	wasReadOnly := s.block.readOnly && s.block.private != nil
+	if err := s.changeSetting(d, name, value, local); err != nil {
+		return err
+	}
+	if wasReadOnly && !s.block.readOnly {
+		return pgerr.New(pgerr.ActiveSQLTransaction, "transaction read-write mode must be set before any query")
+	}
+	return nil
 }
 
 // changeSetting stores a value so that the end of the transaction block can put
@@ -249,6 +262,15 @@ func checkBool(_ *Session, v string) (string, error) {
 		return "off", nil
 	}
 	return "", pgerr.New(pgerr.InvalidParameterValue, "parameter requires a Boolean value")
+}
+
+// checkReadOnly applies transaction_read_only to the block that is open.
+func checkReadOnly(s *Session, v string) (string, error) {
+	b, err := checkBool(s, v)
+	if err == nil && s.block.open {
+		s.block.readOnly = b == "on"
+	}
+	return b, err
 }
 
 func checkConforming(s *Session, v string) (string, error) {
@@ -380,11 +402,7 @@ func (s *Session) runSet(n *pg.VariableSetStmt) (rowSource, error) {
 	case pg.VariableSetKind_VAR_SET_DEFAULT:
 		return done("SET"), s.reset(n.Name)
 	case pg.VariableSetKind_VAR_SET_MULTI:
-		// SET TRANSACTION and SET SESSION CHARACTERISTICS: all run serializable.
-		if n.Name == "TRANSACTION" && !s.block.open {
-			s.notice("WARNING", pgerr.New(pgerr.NoActiveSQLTransaction, "SET TRANSACTION can only be used in transaction blocks"))
-		}
-		return done("SET"), nil
+		return done("SET"), s.setCharacteristics(n)
 	case pg.VariableSetKind_VAR_SET_CURRENT:
 		v, _ := s.settings.get(n.Name)
 		return done("SET"), s.setSetting(n.Name, v, n.IsLocal)

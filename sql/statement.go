@@ -16,6 +16,7 @@ const (
 	kindEmpty       statementKind = iota
 	kindQuery                     // planned, read on a snapshot
 	kindCall                      // a blockchain transaction
+	kindLocalCall                 // CALL of a procedure of schema private
 	kindScript                    // DDL: proposed, approved and deployed
 	kindTransaction               // BEGIN and so on
 	kindUtility                   // SET, SHOW, PREPARE, ...
@@ -32,6 +33,10 @@ func (s *Session) analyze(ctx context.Context, p *Prepared) error {
 	if s.block.failed && !endsFailed(n.GetTransactionStmt()) {
 		return pgerr.New(pgerr.InFailedSQLTransaction, "current transaction is aborted, commands ignored until end of transaction block")
 	}
+	if isLocalDDL(n) {
+		p.kind = kindScript
+		return nil
+	}
 	switch n := n.Node.(type) {
 	case *pg.Node_SelectStmt, *pg.Node_InsertStmt, *pg.Node_UpdateStmt, *pg.Node_DeleteStmt, *pg.Node_MergeStmt, *pg.Node_CallStmt:
 		return s.analyzeQuery(ctx, p)
@@ -45,7 +50,7 @@ func (s *Session) analyze(ctx context.Context, p *Prepared) error {
 	case *pg.Node_ExecuteStmt:
 		return s.analyzeExecute(p, n.ExecuteStmt)
 	case *pg.Node_VariableSetStmt, *pg.Node_PrepareStmt, *pg.Node_DeallocateStmt, *pg.Node_DiscardStmt,
-		*pg.Node_CheckPointStmt, *pg.Node_ConstraintsSetStmt:
+		*pg.Node_CheckPointStmt, *pg.Node_ConstraintsSetStmt, *pg.Node_DoStmt, *pg.Node_VacuumStmt, *pg.Node_LockStmt:
 		p.kind = kindUtility
 		return nil
 	}
@@ -70,6 +75,8 @@ func (pt *Portal) start(ctx context.Context) error {
 		pt.source, err = s.runQuery(ctx, p, pt.args)
 	case kindCall:
 		pt.source, err = s.runCall(ctx, p, pt.args)
+	case kindLocalCall:
+		pt.source, err = s.runLocalCall(ctx, p, pt.args)
 	case kindScript:
 		pt.source, err = s.runScript(ctx, p)
 	case kindRun:
@@ -97,6 +104,12 @@ func (s *Session) runUtility(ctx context.Context, p *Prepared) (rowSource, error
 		return s.runDeallocate(n.DeallocateStmt)
 	case *pg.Node_DiscardStmt:
 		return s.runDiscard(n.DiscardStmt)
+	case *pg.Node_VacuumStmt:
+		return s.runVacuum(n.VacuumStmt)
+	case *pg.Node_LockStmt:
+		return s.runLock(n.LockStmt)
+	case *pg.Node_DoStmt:
+		return s.runDo(ctx, n.DoStmt)
 	case *pg.Node_CheckPointStmt:
 		return done("CHECKPOINT"), nil
 	case *pg.Node_ConstraintsSetStmt:
@@ -107,6 +120,11 @@ func (s *Session) runUtility(ctx context.Context, p *Prepared) (rowSource, error
 
 // runScript hands DDL to whoever deploys it.
 func (s *Session) runScript(ctx context.Context, p *Prepared) (rowSource, error) {
+	if local, err := s.definesLocally(p.Statement.Node); err != nil {
+		return nil, err
+	} else if local {
+		return s.runLocalDDL(ctx, p)
+	}
 	if s.block.open {
 		return nil, pgerr.New(pgerr.ActiveSQLTransaction, "%s cannot run inside a transaction block", commandName(p.Statement.Node)).
 			WithHint("A definition is a blockchain transaction of its own: type it outside BEGIN, or deploy a script with create_deploytx.")
@@ -212,10 +230,12 @@ func (s *Session) runDiscard(n *pg.DiscardStmt) (rowSource, error) {
 		s.closeCursors(func(*cursor) bool { return true })
 		s.unlistenAll()
 		s.settings.resetAll()
+		s.sequences = sessionSequences{}
 		return done("DISCARD ALL"), nil
 	case pg.DiscardMode_DISCARD_PLANS:
 		return done("DISCARD PLANS"), nil
 	case pg.DiscardMode_DISCARD_SEQUENCES:
+		s.sequences = sessionSequences{}
 		return done("DISCARD SEQUENCES"), nil
 	}
 	return done("DISCARD TEMP"), nil

@@ -5,9 +5,6 @@ import (
 	"slices"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
-
-	"github.com/tallystick/tallystick/mvcc"
-	"github.com/tallystick/tallystick/sql/catalog"
 )
 
 // analyzeRun analyzes the statements that bring their own way of running;
@@ -39,19 +36,13 @@ func (s *Session) analyzeRun(ctx context.Context, p *Prepared) (found bool, err 
 
 // atSnapshot calls f with a local transaction on what the next statement reads
 // and the catalog there.
-func (s *Session) atSnapshot(f func(snap mvcc.Snapshot, txn *mvcc.Txn, c *catalog.Catalog) error) error {
-	snap, err := s.snapshot()
+func (s *Session) atSnapshot(f func(w *work) error) error {
+	w, err := s.openWork()
 	if err != nil {
 		return err
 	}
-	txn := s.engine.store.Begin(snap, 0)
-	txn.Forget()
-	defer txn.Close()
-	c, err := s.engine.catalogs.At(txn)
-	if err != nil {
-		return err
-	}
-	return f(snap, txn, c)
+	defer w.close()
+	return f(w)
 }
 
 // atCommit is what a block does that is about to commit: an error makes it a
@@ -59,6 +50,11 @@ func (s *Session) atSnapshot(f func(snap mvcc.Snapshot, txn *mvcc.Txn, c *catalo
 func (s *Session) atCommit() error {
 	if err := s.holdCursors(context.Background()); err != nil {
 		return err
+	}
+	if l := s.block.private; l != nil {
+		if err := s.engine.private.commit(l.txn); err != nil {
+			return err
+		}
 	}
 	s.sendNotes()
 	return nil

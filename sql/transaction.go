@@ -14,9 +14,9 @@ import (
 func (s *Session) runTransaction(ctx context.Context, n *pg.TransactionStmt) (rowSource, error) {
 	switch n.Kind {
 	case pg.TransactionStmtKind_TRANS_STMT_BEGIN:
-		return s.begin("BEGIN")
+		return s.begin("BEGIN", n.Options)
 	case pg.TransactionStmtKind_TRANS_STMT_START:
-		return s.begin("START TRANSACTION")
+		return s.begin("START TRANSACTION", n.Options)
 	case pg.TransactionStmtKind_TRANS_STMT_COMMIT:
 		return s.commit(ctx, n.Chain)
 	case pg.TransactionStmtKind_TRANS_STMT_ROLLBACK:
@@ -31,13 +31,16 @@ func (s *Session) runTransaction(ctx context.Context, n *pg.TransactionStmt) (ro
 	return nil, pgerr.NotBuilt("two-phase commit is not supported")
 }
 
-func (s *Session) begin(tag string) (rowSource, error) {
+func (s *Session) begin(tag string, options []*pg.Node) (rowSource, error) {
 	if s.block.open {
 		s.notice("WARNING", pgerr.New(pgerr.ActiveSQLTransaction, "there is already a transaction in progress"))
 		return done(tag), nil
 	}
-	s.block = txBlock{open: true, start: s.engine.now()}
-	return done(tag), nil
+	// A block that begins inside a script takes over what the script did before.
+	private := s.implicit.private
+	s.implicit.private = nil
+	s.block = txBlock{open: true, private: private, start: s.engine.now(), readOnly: s.settings.on("default_transaction_read_only")}
+	return done(tag), s.setTransaction(options)
 }
 
 // commit ends the block. A call that it holds is submitted now; if that does not
@@ -76,22 +79,26 @@ func (s *Session) rollback(chain bool) (rowSource, error) {
 	return done("ROLLBACK"), s.endBlock(true, chain)
 }
 
-// noBlock is COMMIT or ROLLBACK outside a transaction block.
+// noBlock is COMMIT or ROLLBACK outside a transaction block: it ends what the
+// script did so far.
 func (s *Session) noBlock(command string, chain bool) (rowSource, error) {
 	if chain {
 		return nil, pgerr.New(pgerr.NoActiveSQLTransaction, "%s AND CHAIN can only be used in transaction blocks", command)
 	}
 	s.notice("WARNING", pgerr.New(pgerr.NoActiveSQLTransaction, "there is no transaction in progress"))
-	return done(command), nil
+	return done(command), s.endScript(command == "COMMIT")
 }
 
 func (s *Session) endBlock(undo, chain bool) error {
+	readOnly := s.block.readOnly
 	err := s.restoreSettings(0, undo)
+	s.block.private.drop()
 	s.block = txBlock{}
 	if err != nil || !chain {
 		return err
 	}
-	_, err = s.begin("")
+	_, err = s.begin("", nil)
+	s.block.readOnly = readOnly
 	return err
 }
 
@@ -99,7 +106,7 @@ func (s *Session) savepoint(name string) (rowSource, error) {
 	if !s.block.open {
 		return nil, pgerr.New(pgerr.NoActiveSQLTransaction, "SAVEPOINT can only be used in transaction blocks")
 	}
-	s.block.savepoints = append(s.block.savepoints, savepoint{name, len(s.block.saved)})
+	s.block.savepoints = append(s.block.savepoints, savepoint{name, len(s.block.saved), s.block.private.savepoint()})
 	return done("SAVEPOINT"), nil
 }
 
@@ -127,8 +134,8 @@ func (s *Session) release(name string) (rowSource, error) {
 	return done("RELEASE"), nil
 }
 
-// rollbackTo makes a failed block usable again. Local queries have nothing to
-// undo; settings have, and a call held since the savepoint is dropped.
+// rollbackTo makes a failed block usable again and undoes what was done in
+// schema private and to settings; a call held since the savepoint is dropped.
 func (s *Session) rollbackTo(name string) (rowSource, error) {
 	i, err := s.findSavepoint(name, "ROLLBACK TO SAVEPOINT")
 	if err != nil {
@@ -143,6 +150,7 @@ func (s *Session) rollbackTo(name string) (rowSource, error) {
 	if s.opts.Hold != nil && i < s.block.heldAfter {
 		s.block.held, s.block.called = nil, false
 	}
+	s.block.private.rollbackTo(s.block.savepoints[i].private)
 	return done("ROLLBACK"), nil
 }
 

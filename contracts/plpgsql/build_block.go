@@ -106,10 +106,7 @@ func (b *builder) guarded(s *block, decls []declared, body seq) runFunc {
 			return goOn, err
 		}
 		here, depth, cursors := fr.at, fr.env.Depth, len(fr.cursors)
-		mark := 0
-		if fr.env.Txn != nil {
-			mark = fr.env.Txn.Savepoint()
-		}
+		mark := fr.env.Savepoint()
 		fl, err := body.run(fr)
 		if err != nil {
 			e, ok := catchable(err)
@@ -126,16 +123,14 @@ func (b *builder) guarded(s *block, decls []declared, body seq) runFunc {
 			}
 			fr.rethrown, fr.phase, fr.phaseLine, fr.env.Depth, fr.at = false, "", 0, depth, here
 			fr.closeCursors(cursors)
-			if fr.env.Txn != nil {
-				fr.env.Txn.RollbackTo(mark)
-			}
+			fr.env.RollbackTo(mark)
 			fr.vars[state], fr.vars[message] = datum.Str(string(c.Code)), datum.Str(c.Message)
 			outer := fr.handled
 			fr.handled = &c
 			fl, err = bodies[h].run(fr)
 			fr.handled = outer
-		} else if fr.env.Txn != nil {
-			fr.env.Txn.Release(mark)
+		} else {
+			fr.env.Release(mark)
 		}
 		if err == nil && fl == doExit && fr.leave == label {
 			fl = goOn

@@ -215,9 +215,7 @@ func (c *callSite) run(fr *frame) (flow, error) {
 		return goOn, err
 	}
 	pl.bring(fr)
-	if fr.env.Txn != nil {
-		fr.env.Txn.NoteShared(pl.reads)
-	}
+	fr.env.NoteShared(pl.reads)
 	args := make([]datum.Datum, len(pl.args))
 	for i, x := range pl.args {
 		if args[i], err = x.Eval(fr.env, fr.vars); err != nil {

@@ -108,8 +108,8 @@ func (fr *frame) run(args []datum.Datum) error {
 	for i := range p.inputs {
 		fr.pass(&p.inputs[i], args[i])
 	}
-	if p.reads != nil && fr.env.Txn != nil {
-		fr.env.Txn.NoteShared(p.reads)
+	if p.reads != nil {
+		fr.env.NoteShared(p.reads)
 	}
 	fl, err := seq(p.body).run(fr)
 	if err == nil && fl != doReturn && !p.endsWell {

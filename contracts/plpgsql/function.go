@@ -25,6 +25,8 @@ type Function struct {
 	opts    plan.Options // what all statements are planned with, but the catalog
 	// verify is Options.Verify
 	verify func(*Piece) error
+	// format is Options.Format.
+	format func(cat *catalog.Catalog) *datum.Format
 
 	mu       sync.Mutex
 	programs atomic.Pointer[[]*program] // newest catalog last
@@ -46,6 +48,9 @@ type Options struct {
 	Verify func(*Piece) error
 	// Virtual finds computed relations; nil in a contract.
 	Virtual func(schema, name string) *plan.Virtual
+	// Format is how literals are read against a catalog; nil in a contract, which
+	// has datum.ContractFormat.
+	Format func(cat *catalog.Catalog) *datum.Format
 }
 
 // Compile parses a function. Errors are *pgerr.Error; those that have a place
@@ -59,7 +64,7 @@ func Compile(f *catalog.Func, opts Options) (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	fn := &Function{def: f, name: signature(f), body: body, vars: ps.vars, found: ps.found, trigger: ps.trigger, verify: opts.Verify}
+	fn := &Function{def: f, name: signature(f), body: body, vars: ps.vars, found: ps.found, trigger: ps.trigger, verify: opts.Verify, format: opts.Format}
 	fn.opts = plan.Options{
 		SearchPath: opts.SearchPath,
 		Contract:   opts.Contract,

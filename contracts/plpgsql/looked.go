@@ -17,7 +17,7 @@ func (l *looked) note(reads []rwset.Read) { l.reads = append(l.reads, reads...) 
 
 // failed puts what was looked at into the footprint.
 func (l *looked) failed(env *exec.Env) {
-	if env != nil && env.Txn != nil {
-		env.Txn.NoteShared(l.reads)
+	if env != nil {
+		env.NoteShared(l.reads)
 	}
 }

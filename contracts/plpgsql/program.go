@@ -56,6 +56,9 @@ type varInfo struct {
 func (f *Function) build(cat *catalog.Catalog) (*program, error) {
 	p := &program{fn: f, opts: f.opts, width: len(f.def.Args)}
 	p.opts.Catalog = cat
+	if f.format != nil {
+		p.opts.Format = f.format(cat)
+	}
 	for i, v := range f.vars {
 		info, err := p.variable(v, i)
 		if err != nil {

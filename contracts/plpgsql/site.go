@@ -167,9 +167,7 @@ func (s *site) raw(fr *frame, pl *planned) (datum.Datum, error) {
 // note puts the catalog rows of an expression's plan into the footprint; a
 // loop over one expression does it once.
 func (fr *frame) note(pl *planned) {
-	if fr.env.Txn != nil {
-		fr.env.Txn.NoteShared(pl.reads)
-	}
+	fr.env.NoteShared(pl.reads)
 	fr.noted = pl
 }
 

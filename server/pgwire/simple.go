@@ -70,16 +70,22 @@ func (c *conn) script(ctx context.Context, body []byte) error {
 	if len(list) == 0 {
 		c.out.empty(emptyQueryResponse)
 	}
-	for _, st := range list {
-		if err := c.runSimple(ctx, st); err != nil {
+	if len(list) > 1 {
+		c.session.BeginScript()
+		// After an error; otherwise the last statement has ended it.
+		defer func() { _ = c.session.EndScript(false) }()
+	}
+	for i, st := range list {
+		if err := c.runSimple(ctx, st, i == len(list)-1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// runSimple runs one statement of a script.
-func (c *conn) runSimple(ctx context.Context, st parse.Statement) error {
+// runSimple runs one statement of a script; the last one is complete only when
+// the script is committed.
+func (c *conn) runSimple(ctx context.Context, st parse.Statement, last bool) error {
 	if err := c.mayRun(st); err != nil {
 		return err
 	}
@@ -103,6 +109,11 @@ func (c *conn) runSimple(ctx context.Context, st parse.Statement) error {
 		return err
 	}
 	c.blockEnded(before, nil)
+	if last {
+		if err := c.session.EndScript(true); err != nil {
+			return err
+		}
+	}
 	c.out.commandComplete(pt.Tag())
 	return nil
 }

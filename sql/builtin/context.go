@@ -26,6 +26,19 @@ type Ctx struct {
 	// Catalog answers the pg_get_* and *_is_visible functions; nil in a
 	// contract.
 	Catalog CatalogInfo
+	// Sequences are those of schema private; nil in a contract.
+	Sequences *Sequences
+}
+
+// Sequences is what nextval() and its like do. Their effects are outside of
+// transactions. oid is that of the sequence.
+type Sequences struct {
+	Next func(oid datum.OID) (int64, error)
+	// Current and Last answer for the session: 55000 before its first Next.
+	Current func(oid datum.OID) (int64, error)
+	Last    func() (int64, error)
+	// Set makes value the last one (called) or the next one.
+	Set func(oid datum.OID, value int64, called bool) error
 }
 
 // CatalogInfo is the catalog as the system information functions see it. All

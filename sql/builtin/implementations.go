@@ -6,7 +6,7 @@ var (
 		integerEvals(), floatEvals(), numericEvals, textEvals, byteaEvals, quoteEvals,
 		patternEvals, regexEvals, arrayEvals, arrayTextEvals, jsonEvals, jsonbEvals, jsonMakeEvals,
 		datetimeEvals, crossComparisons(), clockEvals, chainEvals, systemEvals, catalogEvals(), sizeEvals,
-		transcendentalEvals, numFormatEvals, dateFormatEvals, inetEvals,
+		sequenceEvals, transcendentalEvals, numFormatEvals, dateFormatEvals, inetEvals,
 	}
 	binds    = []bindMap{textBinds, quoteBinds, arrayBinds, jsonMakeBinds, populateBinds, systemBinds, catalogBinds(), enumBinds}
 	sets     = []setMap{regexSets, arrayTextSets, seriesSets, jsonSets, jsonbSets, systemSets}

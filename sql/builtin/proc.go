@@ -932,6 +932,7 @@ var procs = []procRow{
 	{2550, "integer_pl_date(int4, date) date", "i!", ""},
 	{2557, "bool(int4) bool", "i!", "int4_bool"},
 	{2558, "int4(bool) int4", "i!", "bool_int4"},
+	{2559, "lastval() int8", "v!", "lastval"},
 	{2560, "pg_postmaster_start_time() timestamptz", "s!", "pg_postmaster_start_time"},
 	{2580, "float8(jsonb) float8", "i!", "jsonb_float8"},
 	{2626, "pg_sleep(float8) void", "v!", "pg_sleep"},

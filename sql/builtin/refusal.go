@@ -32,6 +32,7 @@ var refusals = map[string]Refusal{
 	"nextval":               {whySideWay, "tx_uuid(), or a key computed from the data"},
 	"currval":               {whySession, "tx_uuid(), or a key computed from the data"},
 	"setval":                {whySideWay, ""},
+	"lastval":               {whySession, "tx_uuid(), or a key computed from the data"},
 
 	"current_user":    {whySession, "tx_user()"},
 	"session_user":    {whySession, "tx_user()"},

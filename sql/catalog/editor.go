@@ -12,6 +12,7 @@ import (
 type Editor struct {
 	txn     *mvcc.Txn
 	catalog *Catalog
+	private *privateSide // nil for the replicated catalog
 }
 
 // NewEditor starts from the catalog that txn sees.
@@ -24,6 +25,9 @@ func (e *Editor) Catalog() *Catalog { return e.catalog }
 
 // NextOID takes a fresh OID from the counter.
 func (e *Editor) NextOID() (OID, error) {
+	if e.private != nil {
+		return e.private.nextOID()
+	}
 	oid := e.catalog.nextOID
 	if oid+1 == 0 {
 		return 0, fmt.Errorf("catalog: all object identifiers are used up")
@@ -93,6 +97,9 @@ func (e *Editor) put(key []byte, object any) error {
 func (e *Editor) reload() error {
 	if err := e.txn.Put(versionKey, nil); err != nil {
 		return err
+	}
+	if e.private != nil {
+		return e.reloadPrivate()
 	}
 	c, err := Load(e.txn)
 	if err != nil {

@@ -9,7 +9,11 @@ import (
 // in the system phase (DESIGN: rules that keep replicas equal).
 type OID = datum.OID
 
-// FirstUserOID is the OID that the first object of a user gets.
+// FirstPrivateOID is the OID of the first object in schema private.
+const FirstPrivateOID OID = 16384
+
+// FirstUserOID is the OID that the first object of a user gets in the replicated
+// catalog; those of schema private count from FirstPrivateOID.
 const FirstUserOID OID = 1 << 31
 
 // Schema is a namespace.
@@ -26,6 +30,7 @@ type RelKind string
 const (
 	OrdinaryTable RelKind = "r"
 	View          RelKind = "v"
+	Sequence      RelKind = "S" // in schema private only
 )
 
 // Table is a relation whose rows are stored, or a view.
@@ -43,6 +48,8 @@ type Table struct {
 	Triggers    []Trigger `json:",omitempty"`
 	// Query is the defining SELECT of a view, as text.
 	Query string `json:",omitempty"`
+	// Sequence is set for a sequence.
+	Sequence *SequenceDef `json:",omitempty"`
 	// System marks the ledger's own relations: nobody writes them with DML.
 	System bool `json:",omitempty"`
 	// ACL is who may read it; nil = everyone.
@@ -70,6 +77,10 @@ type Column struct {
 	Default string `json:",omitempty"` // SQL expression; "" = none
 	// Generated is the expression of a GENERATED ALWAYS AS (...) STORED column.
 	Generated string `json:",omitempty"`
+	// Sequence is the OID of the sequence that an identity or serial column draws
+	// from; Identity is pg_attribute.attidentity: a (ALWAYS), d (BY DEFAULT).
+	Sequence OID    `json:",omitempty"`
+	Identity string `json:",omitempty"`
 	// Missing is the text form of the value that rows written before the column
 	// was added have; nil means null.
 	Missing *string `json:",omitempty"`
@@ -90,6 +101,24 @@ type Index struct {
 	Include []int `json:",omitempty"`
 	// Constraint tells that a constraint of the same name owns the index.
 	Constraint bool `json:",omitempty"`
+	// Hidden marks the index that identifies the rows of a private table without
+	// a primary key: over a column that counts as dropped. No client sees it.
+	Hidden bool `json:",omitempty"`
+}
+
+// SequenceDef is the definition of a sequence. Its state is no part of the
+// catalog: it lives under StateOID, outside of all transactions; a sequence that
+// has none yet gives Initial next.
+type SequenceDef struct {
+	TypeOID          OID
+	Start, Increment int64
+	Min, Max         int64
+	Cache            int64
+	Cycle            bool `json:",omitempty"`
+	Initial          int64
+	StateOID         OID
+	OwnerTable       OID `json:",omitempty"` // OWNED BY; 0 = none
+	OwnerColumn      int `json:",omitempty"`
 }
 
 // IndexKey is one key column of an index.
@@ -222,7 +251,31 @@ func (x *Index) HasColumn(col int) bool {
 	return false
 }
 
-// Primary returns the index of the primary key.
+// Local tells that the table belongs to schema private, which has a store of its
+// own.
+func (t *Table) Local() bool { return t.Schema == Private }
+
+// RowIdentity is the position of the column that identifies rows instead of a
+// primary key, -1 if there is a primary key.
+func (t *Table) RowIdentity() int {
+	if len(t.Indexes) > 0 && t.Indexes[0].Hidden {
+		return t.Indexes[0].Keys[0].Column
+	}
+	return -1
+}
+
+// PrimaryKey returns the index of the declared primary key, nil if there is none.
+func (t *Table) PrimaryKey() *Index {
+	for i := range t.Indexes {
+		if t.Indexes[i].Primary && !t.Indexes[i].Hidden {
+			return &t.Indexes[i]
+		}
+	}
+	return nil
+}
+
+// Primary returns the index by which rows are stored: the primary key's, or the
+// hidden one.
 func (t *Table) Primary() *Index { return &t.Indexes[0] }
 
 // Column finds a live column by name and returns its position, or -1.

@@ -64,13 +64,8 @@ func (f *Func) Signature() string {
 // Load reads the whole catalog at the snapshot of txn. Nothing is recorded:
 // what a transaction uses of it is recorded when it resolves names.
 func Load(txn *mvcc.Txn) (*Catalog, error) {
-	c := &Catalog{
-		schemas: map[string]*Schema{}, tables: map[qualified]*Table{}, indexes: map[qualified]*Table{},
-		tableOID: map[OID]*Table{}, funcs: map[qualified][]*Func{}, funcOID: map[OID]*Func{},
-		types: map[qualified]*Type{}, typeOID: map[OID]*Type{}, rowOID: map[OID]*Table{},
-		arrayOf: map[OID]OID{}, descs: map[OID]*datum.Desc{}, comments: map[commentOf]*Comment{},
-		nextOID: FirstUserOID,
-	}
+	c := empty()
+	c.nextOID = FirstUserOID
 	for _, s := range systemSchemas {
 		c.schemas[s.Name] = s
 	}
@@ -80,18 +75,32 @@ func Load(txn *mvcc.Txn) (*Catalog, error) {
 	for _, f := range systemFuncs {
 		c.addFunc(f)
 	}
+	if err := c.load(txn); err != nil {
+		return nil, err
+	}
+	return c, c.link()
+}
+
+func empty() *Catalog {
+	return &Catalog{
+		schemas: map[string]*Schema{}, tables: map[qualified]*Table{}, indexes: map[qualified]*Table{},
+		tableOID: map[OID]*Table{}, funcs: map[qualified][]*Func{}, funcOID: map[OID]*Func{},
+		types: map[qualified]*Type{}, typeOID: map[OID]*Type{}, rowOID: map[OID]*Table{},
+		arrayOf: map[OID]OID{}, descs: map[OID]*datum.Desc{}, comments: map[commentOf]*Comment{},
+	}
+}
+
+// load adds the objects of a store.
+func (c *Catalog) load(txn *mvcc.Txn) error {
 	start := binary.BigEndian.AppendUint32(nil, uint32(StoreTable))
 	it := txn.Scan(rwset.Span{Start: start, End: rwset.PrefixEnd(start)}, false, mvcc.ReadUnrecorded)
 	defer it.Close()
 	for it.Next() {
 		if err := c.addRow(it.Key(), it.Value(), it.Version()); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if err := it.Err(); err != nil {
-		return nil, err
-	}
-	return c, c.link()
+	return it.Err()
 }
 
 func (c *Catalog) addRow(key, value []byte, v mvcc.Version) error {

@@ -106,7 +106,7 @@ func (c *Catalog) TypeByOID(oid OID) *datum.Desc {
 
 // TypeReads is what a transaction that uses a type has read.
 func (c *Catalog) TypeReads(d *datum.Desc) []rwset.Read {
-	if d == nil || d.OID < FirstUserOID {
+	if d == nil || d.OID < FirstPrivateOID {
 		return nil
 	}
 	if d.Elem != nil {

@@ -239,7 +239,7 @@ func (op intOp) apply(x, y int64) (datum.Datum, error) {
 // computes what the function would, at the same cost in steps, without a call.
 func fastCall(e *plan.Call, args []evalFunc, steps int64) evalFunc {
 	fn := e.Func
-	if len(args) != 2 || !fn.Strict || fn.OID >= catalog.FirstUserOID {
+	if len(args) != 2 || !fn.Strict || fn.OID >= catalog.FirstPrivateOID {
 		return nil
 	}
 	if op, ok := intOps[fn.Name]; ok {

@@ -45,7 +45,7 @@ func (k *fkProg) cascade(f *frame, c *fkCheck, rule string) error {
 		if err := f.row(); err != nil {
 			return err
 		}
-		value, _, ok, err := f.env.Txn.Get(key, f.mode)
+		value, _, ok, err := f.env.Store(k.from).Get(key, f.mode)
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (f *frame) keysOf(t *catalog.Table, l *catalog.Layout) (fks, refs []*fkProg
 		return nil, nil, fmt.Errorf("exec: a cascade to table %s without a catalog", t.Name)
 	}
 	if f.mode == mvcc.ReadRecorded {
-		f.env.Txn.NoteShared(t.Reads())
+		f.env.Store(t).NoteShared(t.Reads())
 	}
 	resolve := func(from, ref *catalog.Table, fk *catalog.ForeignKey) (*fkProg, error) {
 		check, err := resolveForeignKey(from, ref, fk)
@@ -179,7 +179,7 @@ func (f *frame) keysOf(t *catalog.Table, l *catalog.Layout) (fks, refs []*fkProg
 				continue
 			}
 			if f.mode == mvcc.ReadRecorded {
-				f.env.Txn.NoteShared(from.Reads())
+				f.env.Store(from).NoteShared(from.Reads())
 			}
 			k, err := resolve(from, t, fk)
 			if err != nil {

@@ -12,6 +12,11 @@ import (
 type Env struct {
 	// Txn is the workspace on the replicated store.
 	Txn *mvcc.Txn
+	// Private is the workspace on the store of schema private; nil in a contract,
+	// which never sees it.
+	Private *mvcc.Txn
+	// RowID numbers the rows of private tables without a primary key.
+	RowID func() (int64, error)
 	// XID is the transaction number that written rows carry.
 	XID uint64
 	// Ctx is passed to every function.
@@ -22,8 +27,9 @@ type Env struct {
 	Virtual any
 	// Functions runs user-defined functions.
 	Functions *Functions
-	// ReadOnly refuses every write with 25006.
-	ReadOnly bool
+	// ReadOnly refuses every write of a replicated table with 25006, and
+	// PrivateReadOnly those of private tables.
+	ReadOnly, PrivateReadOnly bool
 	// Interrupted is asked now and then in local queries: a non-nil error
 	// (57014) ends them. Nil in a contract, which nothing interrupts.
 	Interrupted func() error

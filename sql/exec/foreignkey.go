@@ -214,7 +214,7 @@ func (k *fkProg) exists(f *frame, key []datum.Datum) (bool, error) {
 		b = k.refLayout.AppendKeyColumn(b, k.refIndex, i, d)
 	}
 	f.key = b
-	_, _, live, err := f.env.Txn.Get(b, mvcc.ReadExistence)
+	_, _, live, err := f.env.Store(k.ref).Get(b, mvcc.ReadExistence)
 	return live, err
 }
 
@@ -285,7 +285,7 @@ func (k *fkProg) eachReferring(f *frame, key []datum.Datum, existence bool, visi
 	}
 	start := set.cut(0)
 	s := span{start, set.prefixEnd(start)}
-	it := f.env.Txn.Scan(s.rwset(), false, mode)
+	it := f.env.Store(k.from).Scan(s.rwset(), false, mode)
 	for it.Next() {
 		suffix := it.Value()
 		if k.byIndex == 0 {
@@ -313,7 +313,7 @@ func (k *fkProg) searchReferring(f *frame, key []datum.Datum, visit func(suffix 
 	var set spanSet
 	s := span{prefix, set.prefixEnd(prefix)}
 	row := make([]datum.Datum, len(k.from.Columns))
-	it := f.env.Txn.Scan(s.rwset(), false, f.mode)
+	it := f.env.Store(k.from).Scan(s.rwset(), false, f.mode)
 	for it.Next() {
 		err := f.row()
 		if err == nil {

@@ -3,6 +3,7 @@ package exec
 import (
 	"github.com/tallystick/tallystick/mvcc"
 	"github.com/tallystick/tallystick/sql/builtin"
+	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/pgerr"
 )
@@ -35,8 +36,9 @@ type frame struct {
 func (f *frame) start(env *Env, params []datum.Datum) {
 	f.env, f.budget, f.params = env, env.Ctx.Budget, params
 	f.mode = mvcc.ReadRecorded
-	if env.ReadOnly && env.Ctx.Tx == nil {
-		// A local query that cannot write cannot conflict with anything.
+	if env.ReadOnly && env.Private == nil && env.Ctx.Tx == nil {
+		// A local query that cannot write cannot conflict with anything; a local
+		// transaction decides by [mvcc.Txn.Forget].
 		f.mode = mvcc.ReadUnrecorded
 	}
 }
@@ -94,8 +96,8 @@ func (f *frame) checkReads() error {
 }
 
 // checkWrites enforces the bound on what a transaction writes.
-func (f *frame) checkWrites() error {
-	if limit := f.env.Limits.WriteBytes; limit > 0 && f.env.Txn.WriteBytes() > limit {
+func (f *frame) checkWrites(t *catalog.Table) error {
+	if limit := f.env.Limits.WriteBytes; limit > 0 && f.env.Store(t).WriteBytes() > limit {
 		return pgerr.New(pgerr.ProgramLimitExceeded, "transaction writes more than %d bytes", limit)
 	}
 	return nil

@@ -473,7 +473,7 @@ func (it *modifyIter) intact(f *frame) (bool, error) {
 		return true, nil
 	}
 	key := it.p.layout.PrimaryKey(nil, it.oldRow)
-	now, _, ok, err := f.env.Txn.Get(key, mvcc.ReadUnrecorded)
+	now, _, ok, err := it.w.store(f).Get(key, mvcc.ReadUnrecorded)
 	if err != nil {
 		return false, err
 	}
@@ -534,7 +534,7 @@ func (it *modifyIter) upsert(f *frame) (bool, error) {
 		}
 		key := p.layout.IndexKey(it.w.scratch[:0], i, it.newRow)
 		it.w.scratch = key
-		value, _, live, err := f.env.Txn.Get(key, mvcc.ReadExistence)
+		value, _, live, err := it.w.store(f).Get(key, mvcc.ReadExistence)
 		if err != nil {
 			return false, err
 		}
@@ -550,9 +550,13 @@ func (it *modifyIter) upsert(f *frame) (bool, error) {
 		return it.updateExisting(f, value)
 	}
 	if k.set != nil {
+		if err := it.insert(f); err != nil {
+			return false, err
+		}
 		key := p.layout.PrimaryKey(it.w.scratch[:0], it.newRow)
 		it.w.scratch = key
 		it.touch(key)
+		return true, nil
 	}
 	return true, it.insert(f)
 }
@@ -565,7 +569,7 @@ func (it *modifyIter) updateExisting(f *frame, suffix []byte) (bool, error) {
 		return false, pgerr.New(pgerr.CardinalityViolation, "ON CONFLICT DO UPDATE command cannot affect row a second time").
 			WithHint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values.")
 	}
-	value, _, ok, err := f.env.Txn.Get(key, f.mode)
+	value, _, ok, err := it.w.store(f).Get(key, f.mode)
 	if err != nil {
 		return false, err
 	}
@@ -587,10 +591,11 @@ func (it *modifyIter) updateExisting(f *frame, suffix []byte) (bool, error) {
 		return false, err
 	}
 	it.touch(key)
-	it.first(it.newRow) // the update may have moved it
 	changed := k.changed
 	if p.changed == nil && p.triggers.has(true, true, plan.Update) {
 		changed = nil
 	}
-	return true, it.update(f, changed, k.changed)
+	err = it.update(f, changed, k.changed)
+	it.first(it.newRow) // the update may have moved it
+	return true, err
 }

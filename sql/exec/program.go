@@ -80,11 +80,14 @@ func (p *Program) take() *execution {
 }
 
 func (p *Program) begin(env *Env, params []datum.Datum) (*execution, error) {
-	if p.plan.Writes && env.ReadOnly {
+	if p.plan.Writes && (env.ReadOnly && !p.plan.Local || env.PrivateReadOnly && p.plan.Local) {
+		if env.Private != nil && !env.PrivateReadOnly && !p.plan.Local {
+			return nil, pgerr.New(pgerr.InsufficientPrivilege, "cannot execute %s here: rows in schema blockchain are changed by contracts only", p.writer())
+		}
 		return nil, pgerr.New(pgerr.ReadOnlySQLTransaction, "cannot execute %s in a read-only transaction", p.writer())
 	}
 	if reads := p.plan.Reads; len(reads) > 0 && env.Txn != nil {
-		env.Txn.NoteShared(reads)
+		env.NoteShared(reads)
 	}
 	if p.guards != nil {
 		if err := p.guards.check(env); err != nil {

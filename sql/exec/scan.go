@@ -206,10 +206,10 @@ func (it *scanIter) advance(f *frame) (value []byte, v mvcc.Version, shared, ok 
 		it.at++
 		s := &it.set.spans[i]
 		if !s.point() {
-			it.store = f.env.Txn.Scan(s.rwset(), p.reverse, mode)
+			it.store = f.env.Store(p.table).Scan(s.rwset(), p.reverse, mode)
 			continue
 		}
-		value, v, ok, err = f.env.Txn.Get(s.start, mode)
+		value, v, ok, err = f.env.Store(p.table).Get(s.start, mode)
 		if err != nil {
 			return nil, v, false, false, err
 		}
@@ -228,7 +228,7 @@ func (it *scanIter) advance(f *frame) (value []byte, v mvcc.Version, shared, ok 
 // primary gets the row that an entry of a secondary index points to.
 func (it *scanIter) primary(f *frame, suffix []byte) ([]byte, mvcc.Version, error) {
 	it.key = append(append(it.key[:0], it.p.layout.IndexPrefix(0)...), suffix...)
-	value, v, ok, err := f.env.Txn.Get(it.key, f.mode)
+	value, v, ok, err := f.env.Store(it.p.table).Get(it.key, f.mode)
 	if err == nil && !ok {
 		err = fmt.Errorf("exec: index %s of table %s has an entry without a row, primary key %x",
 			it.p.table.Indexes[it.p.index].Name, it.p.table.Name, suffix)
@@ -312,7 +312,7 @@ func (it *provenanceIter) blockBounds(f *frame) error {
 func (it *provenanceIter) collect(f *frame) error {
 	seen := map[string]struct{}{}
 	for i := range it.set.spans {
-		v := f.env.Txn.Versions(it.bounds(&it.set.spans[i]), 0, mvcc.OwnBlock)
+		v := f.env.Store(it.p.table).Versions(it.bounds(&it.set.spans[i]), 0, mvcc.OwnBlock)
 		for v.Next() {
 			if _, ok := seen[string(v.Value())]; ok {
 				continue
@@ -355,7 +355,7 @@ func (it *provenanceIter) next(f *frame) (bool, error) {
 			if !ok {
 				break
 			}
-			it.versions = f.env.Txn.Versions(s, it.from, it.to)
+			it.versions = f.env.Store(it.p.table).Versions(s, it.from, it.to)
 		}
 		if !it.versions.Next() {
 			err := it.versions.Close()

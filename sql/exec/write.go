@@ -18,19 +18,34 @@ import (
 type tableWriter struct {
 	table    *catalog.Table
 	layout   *catalog.Layout
+	hidden   int      // the column of the row identity, -1 if the table has a primary key
 	old, new [][]byte // keys per index
 	row      []byte
 	scratch  []byte
 }
 
 func newTableWriter(t *catalog.Table, l *catalog.Layout) *tableWriter {
-	return &tableWriter{table: t, layout: l, old: make([][]byte, len(t.Indexes)), new: make([][]byte, len(t.Indexes))}
+	return &tableWriter{table: t, layout: l, hidden: t.RowIdentity(), old: make([][]byte, len(t.Indexes)), new: make([][]byte, len(t.Indexes))}
+}
+
+// store is the transaction on the store that holds the table.
+func (w *tableWriter) store(f *frame) *mvcc.Txn { return f.env.Store(w.table) }
+
+// identify gives a new row version of a table without primary key its place: as
+// in a heap, behind all others.
+func (w *tableWriter) identify(f *frame, row []datum.Datum) error {
+	if w.hidden < 0 {
+		return nil
+	}
+	id, err := f.env.RowID()
+	row[w.hidden] = datum.Int(id)
+	return err
 }
 
 // verify raises 23505 if a live row has the new key in index i. Only whether
 // there is one is read.
 func (w *tableWriter) verify(f *frame, i int, row []datum.Datum) error {
-	_, _, live, err := f.env.Txn.Get(w.new[i], mvcc.ReadExistence)
+	_, _, live, err := w.store(f).Get(w.new[i], mvcc.ReadExistence)
 	if err == nil && live {
 		return errDuplicate(f, w.table, i, row)
 	}
@@ -39,32 +54,38 @@ func (w *tableWriter) verify(f *frame, i int, row []datum.Datum) error {
 
 // insert writes a new row.
 func (w *tableWriter) insert(f *frame, row []datum.Datum) error {
+	if err := w.identify(f, row); err != nil {
+		return err
+	}
 	l := w.layout
 	for i := range w.new {
 		w.new[i] = l.IndexKey(w.new[i][:0], i, row)
-		if l.Exclusive(i, row) {
+		if l.Exclusive(i, row) && (i > 0 || w.hidden < 0) {
 			if err := w.verify(f, i, row); err != nil {
 				return err
 			}
 		}
 	}
 	w.row = l.EncodeRow(w.row[:0], row)
-	if err := f.env.Txn.PutInsert(w.new[0], w.row); err != nil {
+	if err := w.store(f).PutInsert(w.new[0], w.row); err != nil {
 		return err
 	}
 	suffix := w.new[0][catalog.PrefixLen:]
 	for i := 1; i < len(w.new); i++ {
-		if err := f.env.Txn.PutInsert(w.new[i], suffix); err != nil {
+		if err := w.store(f).PutInsert(w.new[i], suffix); err != nil {
 			return err
 		}
 	}
-	return f.checkWrites()
+	return f.checkWrites(w.table)
 }
 
 // update replaces old, which is live, by row. Changed tells which columns may
 // differ; nil means any. A row that did not change is written all the same: it
 // gets a new version.
 func (w *tableWriter) update(f *frame, old, row []datum.Datum, changed []bool) error {
+	if err := w.identify(f, row); err != nil {
+		return err
+	}
 	l := w.layout
 	moved := false
 	for i := range w.new {
@@ -78,7 +99,7 @@ func (w *tableWriter) update(f *frame, old, row []datum.Datum, changed []bool) e
 			continue
 		}
 		moved = moved || i == 0
-		if l.Exclusive(i, row) {
+		if l.Exclusive(i, row) && (i > 0 || w.hidden < 0) {
 			if err := w.verify(f, i, row); err != nil {
 				return err
 			}
@@ -97,18 +118,18 @@ func (w *tableWriter) update(f *frame, old, row []datum.Datum, changed []bool) e
 			return err
 		}
 	}
-	return f.checkWrites()
+	return f.checkWrites(w.table)
 }
 
 // replace moves the entry in index i to its new key.
 func (w *tableWriter) replace(f *frame, i int, value []byte) error {
 	if bytes.Equal(w.old[i], w.new[i]) {
-		return f.env.Txn.PutUpdate(w.new[i], value)
+		return w.store(f).PutUpdate(w.new[i], value)
 	}
-	if err := f.env.Txn.Delete(w.old[i]); err != nil {
+	if err := w.store(f).Delete(w.old[i]); err != nil {
 		return err
 	}
-	return f.env.Txn.PutInsert(w.new[i], value)
+	return w.store(f).PutInsert(w.new[i], value)
 }
 
 // concerns tells whether a change of columns may change keys of index i.
@@ -128,11 +149,11 @@ func (w *tableWriter) concerns(i int, changed []bool) bool {
 func (w *tableWriter) delete(f *frame, old []datum.Datum) error {
 	for i := range w.old {
 		w.old[i] = w.layout.IndexKey(w.old[i][:0], i, old)
-		if err := f.env.Txn.Delete(w.old[i]); err != nil {
+		if err := w.store(f).Delete(w.old[i]); err != nil {
 			return err
 		}
 	}
-	return f.checkWrites()
+	return f.checkWrites(w.table)
 }
 
 // checkNotNull verifies the NOT NULL constraints.

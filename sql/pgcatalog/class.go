@@ -29,6 +29,8 @@ type column struct {
 	def     string
 	gen     bool
 	dropped bool
+	// identity is attidentity: 0 for none.
+	identity byte
 }
 
 // class is any relation with columns: stored, computed, or a provenance twin.
@@ -52,12 +54,12 @@ var provenanceColumns = []string{"xmin", "xmax", "creator_block", "deleter_block
 // computed ones.
 func eachClass(env *Env, f func(*class) error) error {
 	for _, t := range env.Catalog.Tables() {
-		if err := f(storedClass(t)); err != nil {
+		if err := f(env.stored(t)); err != nil {
 			return err
 		}
 	}
 	for _, t := range env.Catalog.Tables() {
-		if t.Kind != catalog.OrdinaryTable {
+		if t.Kind != catalog.OrdinaryTable || t.Local() {
 			continue
 		}
 		c := storedClass(t)
@@ -104,7 +106,11 @@ func storedClass(t *catalog.Table) *class {
 		if col.Generated != "" {
 			def = col.Generated
 		}
-		c.cols = append(c.cols, column{name: col.Name, typ: col.Type, notNull: col.NotNull, def: def, gen: col.Generated != "", dropped: col.Dropped})
+		one := column{name: col.Name, typ: col.Type, notNull: col.NotNull, def: def, gen: col.Generated != "", dropped: col.Dropped}
+		if col.Identity != "" {
+			one.identity = col.Identity[0]
+		}
+		c.cols = append(c.cols, one)
 	}
 	return c
 }
@@ -161,7 +167,7 @@ func classes(env *Env, next func() *row, emit func() error) error {
 		}
 		r.oid("reltype", c.rowType)
 		if c.table != nil && !c.twin {
-			r.bool("relhasindex", len(c.table.Indexes) > 0).int("relchecks", int64(len(c.table.Checks)))
+			r.bool("relhasindex", hasIndex(c.table)).int("relchecks", int64(len(c.table.Checks)))
 			r.bool("relhasrules", c.kind == 'v').bool("relhastriggers", linked[c.table.OID] || len(c.table.Triggers) > 0)
 		}
 		return emit()
@@ -192,6 +198,9 @@ func classRow(env *Env, r *row, oid datum.OID, schema, name, owner string, kind 
 func eachIndex(env *Env, f func(*catalog.Table, *catalog.Index) error) error {
 	for _, t := range env.Catalog.Tables() {
 		for i := range t.Indexes {
+			if t.Indexes[i].Hidden {
+				continue
+			}
 			if err := f(t, &t.Indexes[i]); err != nil {
 				return err
 			}
@@ -241,7 +250,7 @@ func attributeRow(r *row, rel datum.OID, num int, c *column) {
 		gen = 's'
 	}
 	r.bool("attbyval", c.typ.Fixed).char("attalign", 'i').char("attstorage", storage(c.typ)).char("attcompression", 0)
-	r.char("attidentity", 0).char("attgenerated", gen).bool("attnotnull", c.notNull).bool("atthasdef", c.def != "")
+	r.char("attidentity", c.identity).char("attgenerated", gen).bool("attnotnull", c.notNull).bool("atthasdef", c.def != "")
 	r.bools(false, "atthasmissing").bool("attisdropped", c.dropped).bool("attislocal", true)
 	r.oid("attcollation", collationOf(c.typ))
 }
@@ -272,7 +281,7 @@ func defaultOID(t *catalog.Table, column int) datum.OID {
 
 func defaults(env *Env, next func() *row, emit func() error) error {
 	for _, t := range env.Catalog.Tables() {
-		for i, c := range storedClass(t).cols {
+		for i, c := range env.stored(t).cols {
 			if c.def == "" || c.dropped {
 				continue
 			}

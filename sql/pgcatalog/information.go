@@ -41,7 +41,7 @@ func infoColumn(env *Env, r *row, c *class, i int, col *column) {
 	switch {
 	case typ.IsArray():
 		name = "ARRAY"
-	case typ.OID >= catalog.FirstUserOID:
+	case typ.OID >= catalog.FirstPrivateOID:
 		name = "USER-DEFINED"
 	}
 	if col.typ.Kind == datum.Domain {

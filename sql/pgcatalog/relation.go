@@ -23,7 +23,11 @@ type Env struct {
 	Settings [][2]string
 	Database string
 	User     string
-	found    *lookup // made on first use
+	// Path is the search path of the session: texts leave out schemas in it.
+	Path []string
+	// SequenceState tells the state of a sequence; nil without schema private.
+	SequenceState func(def *catalog.SequenceDef) (last int64, called bool, err error)
+	found         *lookup // made on first use
 	// kept are the rows of relations that one query reads again and again (a
 	// subquery that runs once per row); read counts how often.
 	kept map[*relation][][]datum.Datum
@@ -211,6 +215,8 @@ func init() {
 		"pg_catalog.pg_views":                                views,
 		"pg_catalog.pg_indexes":                              indexDefinitions,
 		"pg_catalog.pg_rewrite":                              rewrites,
+		"pg_catalog.pg_sequence":                             sequenceRows,
+		"pg_catalog.pg_sequences":                            sequenceViews,
 		"pg_catalog.pg_proc":                                 procs,
 		"pg_catalog.pg_aggregate":                            aggregates,
 		"pg_catalog.pg_type":                                 types,

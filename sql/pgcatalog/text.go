@@ -18,6 +18,7 @@ func (env *Env) Info(searchPath []string) builtin.CatalogInfo {
 		},
 		Visible:   func(_ string, oid datum.OID) (bool, bool) { return env.visible(oid, searchPath) },
 		Privilege: func(string, string, string, string) (bool, error) { return true, nil },
+		Named:     func(function string, args ...string) (string, bool) { return env.named(function, searchPath, args...) },
 	}
 }
 
@@ -253,7 +254,7 @@ func (env *Env) visible(oid datum.OID, path []string) (visible, ok bool) {
 		}
 		return false
 	}
-	if d := env.Catalog.TypeByOID(oid); d != nil && oid >= catalog.FirstUserOID {
+	if d := env.Catalog.TypeByOID(oid); d != nil && oid >= catalog.FirstPrivateOID {
 		return in(env.typeSchema(d)), true
 	}
 	if datum.ByOID(oid) != nil || builtin.FuncByOID(oid) != nil || builtin.OperatorByOID(oid) != nil {

@@ -58,34 +58,56 @@ func soleCall(n Node) (*catalog.Func, []Expr, bool) {
 }
 
 // VolatileCall returns a volatile function of a user that the plan calls
-// somewhere, or nil.
+// somewhere, or nil; one of schema private only if there is no other.
 func (pl *Plan) VolatileCall() *catalog.Func {
-	v := &volatileFinder{}
+	var found *catalog.Func
+	pl.eachVolatile(func(f *catalog.Func) {
+		if found == nil || found.Schema == catalog.Private {
+			found = f
+		}
+	})
+	return found
+}
+
+// CallsVolatile tells that the plan calls a volatile function of a user that
+// satisfies a condition.
+func (pl *Plan) CallsVolatile(is func(*catalog.Func) bool) bool {
+	found := false
+	pl.eachVolatile(func(f *catalog.Func) { found = found || is(f) })
+	return found
+}
+
+func (pl *Plan) eachVolatile(visit func(*catalog.Func)) {
+	v := volatileVisitor(visit)
 	walkNode(pl.Root, v.expr)
 	eachNode(pl.Root, func(n Node) { nodeCalls(n, v.see) })
-	return v.found
 }
 
 // VolatileArgument returns a volatile function of a user that the arguments
-// call, or nil.
+// call, or nil; one of schema private only if there is no other.
 func (c *ContractCall) VolatileArgument() *catalog.Func {
-	v := &volatileFinder{}
+	var found *catalog.Func
+	v := volatileVisitor(func(f *catalog.Func) {
+		if found == nil || found.Schema == catalog.Private {
+			found = f
+		}
+	})
 	for _, a := range c.Args {
 		walk(a, v.expr)
 	}
-	return v.found
+	return found
 }
 
-// volatileFinder keeps the first volatile function that it sees.
-type volatileFinder struct{ found *catalog.Func }
+// volatileVisitor is called with every volatile function.
+type volatileVisitor func(*catalog.Func)
 
-func (v *volatileFinder) see(f *catalog.Func) {
-	if v.found == nil && f.Volatility == "v" {
-		v.found = f
+func (v volatileVisitor) see(f *catalog.Func) {
+	if f.Volatility == "v" {
+		v(f)
 	}
 }
 
-func (v *volatileFinder) expr(e Expr) {
+func (v volatileVisitor) expr(e Expr) {
 	switch e := e.(type) {
 	case *UserCall:
 		v.see(e.Func)

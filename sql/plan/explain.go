@@ -389,6 +389,9 @@ func comparisonOf(op string, b *Bound) string {
 // reads says which part of which index a scan puts into the footprint.
 func (x *explainer) reads(n *Scan) string {
 	index := datum.QuoteIdent(n.Index.Name)
+	if n.Index.Hidden {
+		index = datum.QuoteIdent(n.Table.Name)
+	}
 	what := index + ", the whole index"
 	if len(n.Ranges) > 0 {
 		ranges := make([]string, len(n.Ranges))
@@ -476,7 +479,7 @@ func (x *explainer) modify(out *ExplainNode, n *Modify) {
 func (x *explainer) verified(n *Modify) []string {
 	var out []string
 	for i := range n.Table.Indexes {
-		if idx := &n.Table.Indexes[i]; idx.Unique && touches(n, idx) {
+		if idx := &n.Table.Indexes[i]; idx.Unique && !idx.Hidden && touches(n, idx) {
 			out = append(out, datum.QuoteIdent(idx.Name)+" [the new key]")
 		}
 	}

@@ -110,6 +110,12 @@ func (p *planner) rangeVar(v *pg.RangeVar, s *scope) ([]item, []Expr, error) {
 	if t.Kind == catalog.View {
 		return p.viewItem(t, v, s)
 	}
+	if t.Kind == catalog.Sequence {
+		if p.opts.Sequence == nil {
+			return nil, nil, p.at(pgerr.NotBuilt("reading sequence \"%s\" here is not supported", t.Name), v.Location)
+		}
+		return alone(p.computedItem(p.opts.Sequence(t), t.Schema, v, s))
+	}
 	return alone(p.tableItem(t, provenance, v, s))
 }
 
@@ -254,25 +260,30 @@ func (p *planner) virtualItem(v *pg.RangeVar, s *scope) (item, error) {
 				return item{}, err
 			}
 		}
-		r := &rel{vscan: &VirtualScan{Relation: rv, Slots: make([]int, len(rv.Columns))}}
-		for i, c := range rv.Columns {
-			r.vscan.Slots[i] = -1
-			col := column{name: c.Name, typ: c.Type, slot: -1}
-			if c.Hidden { // hidden ones come last
-				r.hidden = append(r.hidden, col)
-			} else {
-				r.cols = append(r.cols, col)
-			}
-		}
-		if v.Alias == nil {
-			r.schema = schema
-		}
-		if err := p.nameRel(r, v.Relname, v.Alias); err != nil {
-			return item{}, err
-		}
-		return item{rels: []*rel{r}, base: r}, p.addRel(r, s)
+		return p.computedItem(rv, schema, v, s)
 	}
 	return item{}, p.undefinedTable(v)
+}
+
+// computedItem is a computed relation in FROM.
+func (p *planner) computedItem(rv *Virtual, schema string, v *pg.RangeVar, s *scope) (item, error) {
+	r := &rel{vscan: &VirtualScan{Relation: rv, Slots: make([]int, len(rv.Columns))}}
+	for i, c := range rv.Columns {
+		r.vscan.Slots[i] = -1
+		col := column{name: c.Name, typ: c.Type, slot: -1}
+		if c.Hidden { // hidden ones come last
+			r.hidden = append(r.hidden, col)
+		} else {
+			r.cols = append(r.cols, col)
+		}
+	}
+	if v.Alias == nil {
+		r.schema = schema
+	}
+	if err := p.nameRel(r, v.Relname, v.Alias); err != nil {
+		return item{}, err
+	}
+	return item{rels: []*rel{r}, base: r}, p.addRel(r, s)
 }
 
 // viewItem plans the query of a view in its own name space.

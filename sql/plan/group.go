@@ -330,7 +330,11 @@ func (p *planner) dependsOnKey(r *rel, s *scope) bool {
 	if r.inside || r.table == nil || r.scan == nil || r.scan.Provenance {
 		return false
 	}
-	for _, k := range r.table.Primary().Keys {
+	key := r.table.PrimaryKey()
+	if key == nil {
+		return false
+	}
+	for _, k := range key.Keys {
 		slot := r.scan.Slots[k.Column]
 		if i := slices.Index(s.group.out, slot); slot < 0 || i < 0 || !s.group.common(i) {
 			return false

@@ -20,9 +20,9 @@ func (p *planner) insertStmt(n *pg.InsertStmt, s *scope) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.Override != pg.OverridingKind_OVERRIDING_NOT_SET && n.Override != pg.OverridingKind_OVERRIDING_KIND_UNDEFINED {
-		return nil, pgerr.NotBuilt("OVERRIDING is not supported")
-	}
+	outer := p.override
+	p.override = n.Override
+	defer func() { p.override = outer }()
 	into, err := p.insertColumns(n, t)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,10 @@ func (p *planner) writable(v *pg.RangeVar, verb string) (*catalog.Table, error) 
 	case t.Kind == catalog.View:
 		e := p.errAt(v.Location, pgerr.ObjectNotInPrerequisiteState, "cannot %s view \"%s\"", verbOn[verb], t.Name)
 		return nil, e.WithHint("Change the tables that the view reads.")
+	case t.Kind == catalog.Sequence:
+		return nil, p.errAt(v.Location, pgerr.WrongObjectType, "cannot change sequence \"%s\"", t.Name)
 	}
+	p.writesChain = p.writesChain || !t.Local()
 	return t, nil
 }
 
@@ -144,6 +147,9 @@ func (p *planner) insertSource(n *pg.InsertStmt, t *catalog.Table, into []int, m
 		return nil, nil
 	}
 	if len(sel.ValuesLists) > 0 && sel.SortClause == nil && sel.LimitCount == nil && sel.WithClause == nil {
+		if width := len(sel.ValuesLists[0].GetList().Items); width < len(n.Cols) {
+			return nil, p.errAt(n.Cols[width].GetResTarget().Location, pgerr.SyntaxError, "INSERT has more target columns than expressions")
+		}
 		return p.insertValues(sel, t, into, m, s)
 	}
 	inner := &scope{parent: s.parent, ctes: s.ctes}
@@ -227,6 +233,9 @@ func (p *planner) cell(n *pg.Node, col *catalog.Column, s *scope) (Expr, error) 
 		return nil, p.errAt(location(n), pgerr.GeneratedAlways, "cannot insert a non-DEFAULT value into column \"%s\"", col.Name).
 			WithDetail("Column \"%s\" is a generated column.", col.Name)
 	}
+	if err := p.mayOverride(col, location(n)); err != nil {
+		return nil, err
+	}
 	e, err := p.expr(n, s, "VALUES")
 	if err != nil {
 		return nil, err
@@ -235,6 +244,9 @@ func (p *planner) cell(n *pg.Node, col *catalog.Column, s *scope) (Expr, error) 
 }
 
 func (p *planner) columnDefault(col *catalog.Column) (Expr, error) {
+	if col.Sequence != 0 {
+		return p.sequenceDefault(col)
+	}
 	if col.Default == "" {
 		if col.Type.Kind == datum.Domain {
 			return p.domainValue(col.Type)
@@ -255,6 +267,14 @@ func (p *planner) newRow(m *Modify, into []int, values []Expr) error {
 				return pgerr.New(pgerr.GeneratedAlways, "cannot insert a non-DEFAULT value into column \"%s\"", col.Name).
 					WithDetail("Column \"%s\" is a generated column.", col.Name)
 			}
+		}
+		if _, fromValues := m.Child.(*Values); !fromValues {
+			if err := p.mayOverride(col, -1); err != nil {
+				return err
+			}
+		}
+		if p.ignoresValue(col) {
+			continue
 		}
 		m.New[into[i]] = v
 	}

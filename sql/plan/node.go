@@ -30,6 +30,8 @@ type Plan struct {
 	Writes bool
 	// Order is the ORDER BY of the whole query.
 	Order []SortKey
+	// Local tells that all tables it modifies are in schema private.
+	Local bool
 }
 
 // Column is one column of a result, as RowDescription reports it.

@@ -36,6 +36,8 @@ type Options struct {
 	Note func(reads []rwset.Read)
 	// Virtual finds a computed relation; nil means there are none.
 	Virtual func(schema, name string) *Virtual
+	// Sequence makes the relation of one row that a sequence is; nil refuses it.
+	Sequence func(t *catalog.Table) *Virtual
 	// Contract tells that the statement runs inside a contract: what is not
 	// deterministic there is refused.
 	Contract bool

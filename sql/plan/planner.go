@@ -23,7 +23,10 @@ type planner struct {
 	seen       map[string]bool // keys of reads
 	params     []*Param        // by number; nil = not used so far
 	writes     bool
-	depth      int
+	// writesChain tells that a replicated table is written.
+	writesChain bool
+	depth       int
+	override    pg.OverridingKind // of the INSERT that is planned
 	// pending are the rels of the join that is being ordered.
 	pending map[*rel]bool
 	// owner maps a slot of a FROM item to that item, for join planning.
@@ -89,7 +92,7 @@ func (p *planner) statement(stmt *pg.Node) (*Plan, error) {
 	finish(q.node)
 	return &Plan{
 		Root: q.node, Columns: q.columns(), Out: q.out(), Slots: p.slots, Params: types,
-		Subqueries: p.subqueries, CTEs: p.ctes, Command: command, Reads: p.reads, Writes: p.writes,
+		Subqueries: p.subqueries, CTEs: p.ctes, Command: command, Reads: p.reads, Writes: p.writes, Local: p.writes && !p.writesChain,
 		Order: q.order,
 	}, nil
 }

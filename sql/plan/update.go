@@ -176,6 +176,10 @@ func (p *planner) assignedValue(rt *pg.ResTarget, col *catalog.Column, place int
 		return nil, p.errAt(rt.Location, pgerr.GeneratedAlways, "column \"%s\" can only be updated to DEFAULT", col.Name).
 			WithDetail("Column \"%s\" is a generated column.", col.Name)
 	}
+	if col.Identity == "a" {
+		return nil, p.errAt(rt.Location, pgerr.GeneratedAlways, "column \"%s\" can only be updated to DEFAULT", col.Name).
+			WithDetail("Column \"%s\" is an identity column defined as GENERATED ALWAYS.", col.Name)
+	}
 	e, err := p.expr(val, s, "UPDATE")
 	if err != nil {
 		return nil, err

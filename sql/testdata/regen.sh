@@ -10,7 +10,7 @@ as() { if [ "$(id -u)" = 0 ]; then su postgres -s /bin/bash -c "$1"; else bash -
 trap 'as "$bin/pg_ctl -D $dir/data -m immediate stop" >/dev/null 2>&1 || true; rm -rf "$dir"' EXIT
 as "$bin/initdb -D $dir/data -A trust --locale=C --encoding=UTF8" >/dev/null
 as "$bin/pg_ctl -D $dir/data -o '-k $dir -c listen_addresses= -c timezone=UTC' -w start" >/dev/null
-for f in "$here"/pg/*.sql; do
+for f in "$here"/pg/*.sql "$here"/private/*.sql; do
   db="t$RANDOM"
   as "$bin/createdb -h $dir $db"
   # Each statement is announced by its own text, on one line.

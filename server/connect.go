@@ -36,7 +36,7 @@ func (n *Node) newSession(p pgwire.StartupParams) (*sql.Session, error) {
 	options := sql.SessionOptions{
 		User: p.User, Org: DevOrg, Database: p.Database, ApplicationName: p.ApplicationName, ClientAddr: p.ClientAddr, PID: p.PID,
 		Notice: p.Notice, Parameter: p.Parameter, Wake: p.Wake,
-		Submit: signer.Submit, Script: signer.Script,
+		Submit: signer.Submit, Script: signer.Script, Envelope: n.submitEnvelope,
 	}
 	if n.holds() {
 		options.Hold = signer.Hold

@@ -29,6 +29,9 @@ type SessionOptions struct {
 	// height, and keeps it until the block's end. Nil if calls cannot wait: then
 	// they commit at once, with a warning.
 	Hold func(ctx context.Context, call *Call, height uint64) (*Held, error)
+	// Envelope hands over the bytes of a transaction that the client signed; the
+	// one row of the outcome is the result's canonical bytes. Nil refuses it.
+	Envelope func(ctx context.Context, raw []byte) (*Outcome, error)
 	// Script carries out DDL that an admin typed; nil refuses it with 42501.
 	Script func(ctx context.Context, ddl string) (*Outcome, error)
 	// Wake is told, by any goroutine, that TakeNotifications has something after

@@ -37,6 +37,10 @@ func (s *Session) analyze(ctx context.Context, p *Prepared) error {
 		p.kind = kindScript
 		return nil
 	}
+	if envelopeArg(n.GetSelectStmt()) != nil {
+		_, err := s.analyzeRun(ctx, p)
+		return err
+	}
 	switch n := n.Node.(type) {
 	case *pg.Node_SelectStmt, *pg.Node_InsertStmt, *pg.Node_UpdateStmt, *pg.Node_DeleteStmt, *pg.Node_MergeStmt, *pg.Node_CallStmt:
 		return s.analyzeQuery(ctx, p)

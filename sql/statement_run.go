@@ -11,6 +11,8 @@ import (
 // found is false for any other.
 func (s *Session) analyzeRun(ctx context.Context, p *Prepared) (found bool, err error) {
 	switch n := p.Statement.Node.Node.(type) {
+	case *pg.Node_SelectStmt:
+		err = s.analyzeEnvelope(ctx, p, envelopeArg(n.SelectStmt))
 	case *pg.Node_ExplainStmt:
 		err = s.analyzeExplain(ctx, p, n.ExplainStmt)
 	case *pg.Node_DeclareCursorStmt:

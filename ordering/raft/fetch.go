@@ -31,8 +31,8 @@ const (
 // chains differ.
 func (o *Orderer) fetchUpTo(target *state) error {
 	pause := 10 * time.Millisecond
-	for o.tail.height() < target.number {
-		prev, err := o.durable(o.tail.height())
+	for o.tail.Height() < target.number {
+		prev, err := o.durable(o.tail.Height())
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (o *Orderer) fetchUpTo(target *state) error {
 			prev = f.prev
 		}
 		if prev.Number > before { // wait for the store to have them
-			if err := o.tail.wait(o.routing, o.end, prev.Number); err != nil {
+			if err := o.tail.Wait(o.routing, o.end, prev.Number); err != nil {
 				return err
 			}
 			continue
@@ -185,7 +185,7 @@ func (o *Orderer) serveBlocks(c *conn) error {
 	}
 	from, to := binary.BigEndian.Uint64(request[32:]), binary.BigEndian.Uint64(request[40:])
 	out := bufio.NewWriterSize(c, frameBytes/4)
-	for h := from; h <= min(to, o.tail.height()); h++ {
+	for h := from; h <= min(to, o.tail.Height()); h++ {
 		b, err := o.durable(h)
 		if err != nil {
 			o.log.Error("reading a block for another orderer", "block", h, "error", err)

@@ -27,7 +27,7 @@ type machine struct {
 // newMachine resumes from a snapshot's state.
 func newMachine(o *Orderer, from state) (*machine, error) {
 	m := &machine{o: o}
-	if from.number > o.tail.height() {
+	if from.number > o.tail.Height() {
 		m.missing = &from
 		return m, nil
 	}
@@ -126,7 +126,7 @@ func (m *machine) apply(data []byte) error {
 // emit certifies a block and hands it on, or compares it with what the store has
 // from before a restart.
 func (m *machine) emit(b *block.Block) error {
-	if b.Number > m.o.tail.height() {
+	if b.Number > m.o.tail.Height() {
 		// Blocks on their way to the store are not in it: what comes here twice
 		// follows a restart.
 		b.Certificate = m.o.certify(b.Hash())
@@ -172,7 +172,7 @@ type snapshot struct {
 // Persist writes the state once the store has its block: whoever resumes from
 // the snapshot does not get the block from the log again.
 func (s *snapshot) Persist(sink hraft.SnapshotSink) error {
-	err := s.o.tail.wait(s.o.routing, s.o.end, s.number)
+	err := s.o.tail.Wait(s.o.routing, s.o.end, s.number)
 	if err == nil {
 		_, err = sink.Write(s.encode())
 	}

@@ -37,7 +37,7 @@ type Orderer struct {
 	pool   *pool
 	recent *recent
 	sealed chan *block.Block
-	tail   *tail
+	tail   *ordering.Tail
 	leader *leader
 	reign  atomic.Pointer[reign] // nil unless this orderer leads
 	wake   chan struct{}         // capacity 1: blocks were made, stored or done
@@ -80,7 +80,7 @@ func Start(opts Options) (*Orderer, error) {
 		pool:    newPool(opts.Queue),
 		recent:  newRecent(opts.Remember),
 		sealed:  make(chan *block.Block, sealedAhead),
-		tail:    newTail(opts.Tip),
+		tail:    ordering.NewTail(opts.Tip),
 		leader:  newLeader(),
 		wake:    make(chan struct{}, 1),
 		closing: make(chan struct{}),
@@ -170,7 +170,7 @@ func (o *Orderer) ended() error {
 // Deliver implements [ordering.Service].
 func (o *Orderer) Deliver(ctx context.Context, from block.Height, f func(*block.Block) error) error {
 	for next := from; ; next++ {
-		if err := o.tail.wait(ctx, o.end, next); err != nil {
+		if err := o.tail.Wait(ctx, o.end, next); err != nil {
 			return err
 		}
 		b, err := o.durable(next)
@@ -184,7 +184,7 @@ func (o *Orderer) Deliver(ctx context.Context, from block.Height, f func(*block.
 }
 
 // Done implements [ordering.Service].
-func (o *Orderer) Done(height block.Height) { o.raiseDone(min(height, o.tail.height())) }
+func (o *Orderer) Done(height block.Height) { o.raiseDone(min(height, o.tail.Height())) }
 
 // raiseDone notes that some node has processed blocks up to height.
 func (o *Orderer) raiseDone(height block.Height) {
@@ -205,7 +205,7 @@ func (o *Orderer) raiseDone(height block.Height) {
 func (o *Orderer) Status() ordering.Status {
 	s := ordering.Status{
 		Protocol: block.OrdererRaft,
-		Height:   o.tail.height(),
+		Height:   o.tail.Height(),
 		Waiting:  o.pool.len(),
 		InFlight: o.inFlight(),
 	}
@@ -220,7 +220,7 @@ func (o *Orderer) Status() ordering.Status {
 func (o *Orderer) inFlight() int {
 	done := o.done.Load()
 	if o.opts.IgnoreDone {
-		done = o.tail.height()
+		done = o.tail.Height()
 	}
 	underWay := 0
 	if o.reign.Load() != nil {

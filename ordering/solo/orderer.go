@@ -30,7 +30,7 @@ type Orderer struct {
 	stop      context.CancelCauseFunc
 	workers   sync.WaitGroup
 
-	tail    *tail
+	tail    *ordering.Tail
 	cut     atomic.Uint64 // number of the last block that was cut
 	done    atomic.Uint64 // number of the last block that the node has processed
 	waiting atomic.Int64  // transactions with the sequencer
@@ -62,7 +62,7 @@ func Start(opts Options) (*Orderer, error) {
 		sealed:  make(chan *block.Block, sealedAhead),
 		wake:    make(chan struct{}, 1),
 		closing: make(chan struct{}),
-		tail:    newTail(opts.Tip),
+		tail:    ordering.NewTail(opts.Tip),
 	}
 	o.end, o.stop = context.WithCancelCause(context.Background())
 	o.cut.Store(opts.Tip.Number)
@@ -137,10 +137,10 @@ func (o *Orderer) ended() error {
 // Deliver implements [ordering.Service].
 func (o *Orderer) Deliver(ctx context.Context, from block.Height, f func(*block.Block) error) error {
 	for next := from; ; next++ {
-		if err := o.tail.wait(ctx, o.end, next); err != nil {
+		if err := o.tail.Wait(ctx, o.end, next); err != nil {
 			return err
 		}
-		b := o.tail.get(next)
+		b := o.tail.Get(next)
 		if b == nil {
 			var err error
 			if b, err = o.opts.Source(next); err != nil {
@@ -175,7 +175,7 @@ func (o *Orderer) Done(height block.Height) {
 func (o *Orderer) Status() ordering.Status {
 	s := ordering.Status{
 		Protocol: block.OrdererSolo,
-		Height:   o.tail.height(),
+		Height:   o.tail.Height(),
 		Waiting:  int(o.waiting.Load()) + len(o.queue),
 		InFlight: o.inFlight(),
 	}

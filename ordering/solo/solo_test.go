@@ -301,7 +301,7 @@ func TestSourceFails(t *testing.T) {
 	opts := store.options()
 	o := mustStart(t, opts)
 	maker := orderingtest.NewTxMaker(opts.Network)
-	for i := range 2 * keptBlocks {
+	for i := range 2 * ordering.KeptBlocks {
 		if err := o.Submit(t.Context(), maker.Next()); err != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +315,7 @@ func TestSourceFails(t *testing.T) {
 		t.Errorf("Deliver returns %v", err)
 	}
 	if _, err := Start(Options{
-		Network: opts.Network, ConfigID: opts.ConfigID, Orderers: opts.Orderers, Signer: signer, Tip: o.tail.get(keptBlocks + 1),
+		Network: opts.Network, ConfigID: opts.ConfigID, Orderers: opts.Orderers, Signer: signer, Tip: o.tail.Get(ordering.KeptBlocks + 1),
 		Persist: store.persist, Source: store.get, Cutter: opts.Cutter, Remember: 10,
 	}); err == nil {
 		t.Error("an orderer starts without the blocks it has to remember")

@@ -17,6 +17,7 @@ const (
 	DomainGenesis    Domain = "tallystick/genesis/v1"    // network id
 	DomainConfig     Domain = "tallystick/config/v1"     // configuration transactions
 	DomainVote       Domain = "tallystick/vote/v1"       // a vote of a certificate over a block hash
+	DomainCommit     Domain = "tallystick/commit/v1"     // a vote of a certificate over an ordered batch
 	DomainConsensus  Domain = "tallystick/consensus/v1"  // protocol messages between orderers
 	DomainCheckpoint Domain = "tallystick/checkpoint/v1" // state hash signed by a node
 )

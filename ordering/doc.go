@@ -15,6 +15,10 @@
 // id alone: the id does not cover the signature, so a copy with a false
 // signature has the same id and must not displace the genuine one.
 //
+// Byzantine protocols are pure state machines ([Machine], [Protocol]); package
+// replica is the driver that makes a Service of one, sim the simulator that
+// tries to break one. A machine is fed with what a [Verifier] has checked.
+//
 // Implementations: solo (one orderer, embedded in a node) and raft (several that
 // may crash but do not lie). The package orderingtest is the suite that every
 // implementation has to pass; cutter decides where a block ends.

@@ -10,7 +10,6 @@ import (
 	"github.com/tallystick/tallystick/blockstore/block"
 	"github.com/tallystick/tallystick/contracts"
 	"github.com/tallystick/tallystick/contracts/system"
-	"github.com/tallystick/tallystick/identity"
 	"github.com/tallystick/tallystick/mvcc"
 	"github.com/tallystick/tallystick/server/chain"
 	"github.com/tallystick/tallystick/sql"
@@ -99,10 +98,6 @@ func certificateCheck(g *block.Genesis) func(*block.Block) error {
 		if len(b.Certificate) == 0 {
 			return errors.New("it has no certificate")
 		}
-		cert, err := identity.DecodeCertificate(b.Certificate)
-		if err != nil {
-			return err
-		}
-		return identity.VerifyCertificate(&g.Orderers, network, b.Hash(), cert)
+		return b.VerifyCertificate(&g.Orderers, network, -1)
 	}
 }

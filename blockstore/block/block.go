@@ -83,7 +83,7 @@ func (b *Block) header(txDigest Hash) *Header {
 func TxDigest(txs []*Tx) Hash {
 	hashes := make([]byte, 0, len(txs)*32)
 	for _, tx := range txs {
-		h := tx.contentHash()
+		h := tx.ContentHash()
 		hashes = append(hashes, h[:]...)
 	}
 	return identity.Digest(identity.DomainTxSequence, hashes)

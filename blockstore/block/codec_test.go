@@ -74,7 +74,7 @@ func TestTxEveryFieldIsSigned(t *testing.T) {
 	if err := tx.Sign(testSigner(9)); err != nil {
 		t.Fatal(err)
 	}
-	if tx.ID() != base.ID() || tx.contentHash() == base.contentHash() {
+	if tx.ID() != base.ID() || tx.ContentHash() == base.ContentHash() {
 		t.Error("the signature belongs into the content hash and not into the id")
 	}
 }

@@ -183,7 +183,7 @@ func TestHashDefinitions(t *testing.T) {
 	}
 	var hashes []byte
 	for _, tx := range b.Txs {
-		h := tx.contentHash()
+		h := tx.ContentHash()
 		hashes = append(hashes, h[:]...)
 	}
 	txDigest := identity.Digest("tallystick/txs/v1", hashes)

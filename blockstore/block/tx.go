@@ -49,8 +49,9 @@ type Tx struct {
 
 	// raw is the encoding as received or signed; nil while the transaction is
 	// being built.
-	raw []byte
-	id  TxID
+	raw     []byte
+	id      TxID
+	content Hash // of raw
 }
 
 const (
@@ -69,6 +70,7 @@ func (tx *Tx) Sign(signer *identity.Signer) error {
 	tx.Signature = signer.Sign(id[:])
 	tx.raw = append(b, tx.Signature[:]...)
 	tx.id = id
+	tx.content = sha256.Sum256(tx.raw)
 	return nil
 }
 
@@ -94,8 +96,14 @@ func (tx *Tx) Encode() []byte {
 	return append(b, tx.Signature[:]...)
 }
 
-// contentHash is the hash of the transaction's bytes, signature included.
-func (tx *Tx) contentHash() [32]byte { return sha256.Sum256(tx.Encode()) }
+// ContentHash returns the SHA-256 of the transaction's bytes, signature included:
+// what orderers know a transaction by, for the id does not cover the signature.
+func (tx *Tx) ContentHash() Hash {
+	if tx.raw != nil {
+		return tx.content
+	}
+	return sha256.Sum256(tx.Encode())
+}
 
 func (tx *Tx) appendSigned(b []byte) []byte {
 	b = append(b, txVersion)
@@ -213,6 +221,7 @@ func DecodeTx(b []byte) (*Tx, error) {
 		return nil, err
 	}
 	tx.id = TxID(identity.Digest(identity.DomainTx, b[:signed]))
+	tx.content = sha256.Sum256(b)
 	return tx, nil
 }
 

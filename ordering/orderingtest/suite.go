@@ -197,11 +197,11 @@ func (r *reader) check(b *block.Block) {
 	if err := b.Validate(); err != nil {
 		r.t.Fatal(err)
 	}
-	cert, err := identity.DecodeCertificate(b.Certificate)
-	if err != nil {
-		r.t.Fatalf("block %d: %v", b.Number, err)
+	prev := int64(-1)
+	if r.last != nil {
+		prev = r.last.Timestamp
 	}
-	if err := identity.VerifyCertificate(&r.c.Orderers, r.c.Network, b.Hash(), cert); err != nil {
+	if err := b.VerifyCertificate(&r.c.Orderers, r.c.Network, prev); err != nil {
 		r.t.Fatalf("block %d: %v", b.Number, err)
 	}
 }

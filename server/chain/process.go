@@ -192,11 +192,7 @@ func (c *Chain) checkBlock(b *block.Block) error {
 	if digest := block.TxDigest(b.Txs); digest != b.Header().TxDigest {
 		return fmt.Errorf("chain: transactions have digest %s, the block was sealed with %s", digest, b.Header().TxDigest)
 	}
-	cert, err := identity.DecodeCertificate(b.Certificate)
-	if err != nil {
-		return err
-	}
-	return identity.VerifyCertificate(&c.genesis.Orderers, c.network, b.Hash(), cert)
+	return b.VerifyCertificate(&c.genesis.Orderers, c.network, c.tip.timestamp)
 }
 
 // receipts says what became of the transactions.

@@ -17,6 +17,14 @@
 //	             argument count | (type name | 0 for NULL, else length + 1 and
 //	             the bytes)* | snapshot | nonce 16 | time 8 | valid until |
 //	             flags | signature 64
+//	configuration transaction
+//	             version 2 | length | configuration | signature count |
+//	             (org | user | signature 64)*
+//	configuration
+//	             version | network 32 | number | previous id 32 | org count |
+//	             (org | admin count | (admin | key 32)*)* | orderer count |
+//	             (key 32)* | quorum | protocol | window | block transactions |
+//	             block bytes | block timeout
 //	block        version | number | previous hash 32 | configuration id 32 |
 //	             timestamp 8 | genesis | transaction count |
 //	             (length | transaction)* | certificate
@@ -32,7 +40,21 @@
 // never over a re-encoding.
 //
 // Block 0 carries the genesis and no transactions. The network id is the tagged
-// hash of the genesis; it is the configuration id of block 0.
+// hash of the genesis; it is the configuration id of block 0 and the id of
+// configuration 0.
+//
+// # Configurations
+//
+// Who may order, whose admins decide on the network and how blocks are cut stand
+// in the [Config], which orderers and nodes read without any state. It changes
+// only by a configuration transaction, which stands in a block like others and
+// carries the signatures that the configuration before it demands
+// ([Config.Verify]): an admin of every organization, except that an organization
+// changes its own admins alone, and that who is removed has no veto but then more
+// than half have to sign. A configuration is in force from block b + window + 1
+// on if its transaction stands in block b; [Schedule] follows that. The header of
+// a block names the configuration in force, whose orderers certify it. What such a
+// transaction signs is the configuration's id, which is the transaction's too.
 //
 // # Mutability
 //

@@ -8,6 +8,8 @@ import (
 func FuzzDecodeTx(f *testing.F) {
 	f.Add(sampleTx(f).Encode())
 	f.Add((&Tx{}).Encode())
+	next := configGenesis().Config().Next()
+	f.Add(signConfig(f, next, "buyer/admin", "carrier/admin").Encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		tx, err := DecodeTx(bytes.Clone(b))
 		if err != nil {

@@ -90,6 +90,49 @@ func annotateBlock(b *Block) *annotated {
 	return a
 }
 
+func annotateConfigTx(tx *ConfigTx) *annotated {
+	c := annotateConfig(tx.Config)
+	a := &annotated{}
+	a.raw("configuration transaction, version 2", []byte{2})
+	a.varint("length of the configuration", uint64(len(c.bytes)))
+	a.bytes, a.lines = append(a.bytes, c.bytes...), append(a.lines, c.lines...)
+	a.varint("signatures", uint64(len(tx.Signatures)))
+	for _, s := range tx.Signatures {
+		a.string("organization", s.User.Org)
+		a.string("user", s.User.Name)
+		a.raw("signature", s.Signature[:])
+	}
+	return a
+}
+
+func annotateConfig(c *Config) *annotated {
+	a := &annotated{}
+	a.raw("configuration, version 1", []byte{1})
+	a.raw("network id", c.Network[:])
+	a.varint("number", c.Number)
+	a.raw("previous configuration", c.Previous[:])
+	a.varint("organizations", uint64(len(c.Orgs)))
+	for _, o := range c.Orgs {
+		a.string("organization", o.Name)
+		a.varint("admins", uint64(len(o.Admins)))
+		for _, m := range o.Admins {
+			a.string("admin", m.Name)
+			a.raw("key", m.Key[:])
+		}
+	}
+	a.varint("orderers", uint64(len(c.Orderers.Keys)))
+	for _, k := range c.Orderers.Keys {
+		a.raw("key", k[:])
+	}
+	a.varint("quorum", uint64(c.Orderers.Quorum))
+	a.string("protocol", c.Ordering.Protocol)
+	a.varint("ordering window", c.Ordering.Window)
+	a.varint("block transactions", c.Ordering.BlockTxs)
+	a.varint("block bytes", c.Ordering.BlockBytes)
+	a.varint("block timeout", c.Ordering.BlockTimeoutMicros)
+	return a
+}
+
 func annotateGenesis(g *Genesis) *annotated {
 	a := &annotated{}
 	a.raw("genesis, version 1", []byte{1})
@@ -118,6 +161,7 @@ func annotateGenesis(g *Genesis) *annotated {
 	a.varint("block transactions", p.BlockTxs)
 	a.varint("block bytes", p.BlockBytes)
 	a.varint("block timeout", p.BlockTimeoutMicros)
+	a.varint("ordering window", p.OrderingWindow)
 	a.varint("engine version", p.EngineVersion)
 	a.varint("snapshot window", p.SnapshotWindow)
 	a.varint("validity window", p.ValidityWindow)
@@ -143,6 +187,12 @@ func TestGolden(t *testing.T) {
 		case "tx":
 			tx := sampleTx(t)
 			a, encoded = annotateTx(tx), tx.Encode()
+			fmt.Fprintf(&out, "id %s\n", tx.ID())
+		case "config-tx":
+			next := configGenesis().Config().Next()
+			addBank(next)
+			tx := signConfig(t, next, "buyer/admin", "carrier/admin", "seller/admin")
+			a, encoded = annotateConfigTx(tx.Config), tx.Encode()
 			fmt.Fprintf(&out, "id %s\n", tx.ID())
 		case "block":
 			b := sampleBlock(t)

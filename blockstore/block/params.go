@@ -36,6 +36,10 @@ type Params struct {
 	BlockTxs           uint64 // a block is cut at this many transactions
 	BlockBytes         uint64 // ... or before its transactions exceed this many bytes
 	BlockTimeoutMicros uint64 // ... or this long after its first transaction arrived
+	// OrderingWindow is how many blocks orderers may have in the making: a
+	// configuration is in force that many blocks after the one that brings it. It
+	// never changes.
+	OrderingWindow uint64
 
 	EngineVersion   uint64 // what contracts compute: parser, planner, builtins, step costs
 	SnapshotWindow  uint64 // S: a snapshot lies in [b-1-S, b-1]
@@ -62,6 +66,7 @@ func DefaultParams() Params {
 		BlockTxs:           500,     // the largest block of the paper's evaluation
 		BlockBytes:         4 << 20, // far beyond 500 transactions of 200 bytes; bounds large ones
 		BlockTimeoutMicros: 100_000, // 0.1 s: what an idle network adds to a latency
+		OrderingWindow:     16,      // deep enough for a pipeline, soon over for an admin who waits
 
 		EngineVersion:      1,
 		SnapshotWindow:     256,          // 25 s of full timeouts: a slow client still commits
@@ -118,7 +123,7 @@ func (p *Params) keywords() [4]keyword {
 	}
 }
 
-func (p *Params) numbers() [14]number {
+func (p *Params) numbers() [15]number {
 	const (
 		hour     = 3600 * 1e6
 		maxBytes = 1 << 40
@@ -127,10 +132,11 @@ func (p *Params) numbers() [14]number {
 		// Leaves room for the head of a block and its certificate.
 		maxBlockBytes = MaxBlockBytes - MaxCertificateBytes - 4096
 	)
-	return [14]number{
+	return [15]number{
 		{"block_txs", &p.BlockTxs, 1, MaxTxsPerBlock},
 		{"block_bytes", &p.BlockBytes, minBlockBytes, maxBlockBytes},
 		{"block_timeout", &p.BlockTimeoutMicros, 1000, hour},
+		{"ordering_window", &p.OrderingWindow, 0, 1 << 16},
 		{"engine_version", &p.EngineVersion, 1, 1 << 32},
 		{"snapshot_window", &p.SnapshotWindow, 0, 1 << 20},
 		{"validity_window", &p.ValidityWindow, 1, 1 << 20},

@@ -3,6 +3,7 @@ package block
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/tallystick/tallystick/identity"
@@ -47,6 +48,11 @@ type Tx struct {
 	Flags      Flags
 	Signature  identity.Signature // over SigningDigest
 
+	// Config makes it a configuration transaction: see [NewConfigTx]. User and
+	// signature are those of the first admin who signed it, and there is nothing
+	// to call.
+	Config *ConfigTx
+
 	// raw is the encoding as received or signed; nil while the transaction is
 	// being built.
 	raw     []byte
@@ -62,6 +68,9 @@ const (
 // Sign validates the fields, signs them and fixes the encoding. The transaction
 // must not be changed afterwards, except by signing it again.
 func (tx *Tx) Sign(signer *identity.Signer) error {
+	if tx.Config != nil {
+		return errors.New("block: a configuration transaction is signed with SignConfig")
+	}
 	if err := tx.Validate(); err != nil {
 		return err
 	}
@@ -79,6 +88,9 @@ func (tx *Tx) ID() TxID {
 	if tx.raw != nil {
 		return tx.id
 	}
+	if tx.Config != nil {
+		return TxID(tx.Config.Config.ID())
+	}
 	return TxID(identity.Digest(identity.DomainTx, tx.appendSigned(make([]byte, 0, tx.size()))))
 }
 
@@ -91,6 +103,9 @@ func (tx *Tx) SigningDigest() [32]byte { return tx.ID() }
 func (tx *Tx) Encode() []byte {
 	if tx.raw != nil {
 		return tx.raw
+	}
+	if tx.Config != nil {
+		return tx.Config.encode()
 	}
 	b := tx.appendSigned(make([]byte, 0, tx.size()))
 	return append(b, tx.Signature[:]...)
@@ -131,6 +146,9 @@ func (tx *Tx) appendSigned(b []byte) []byte {
 
 // size returns the exact length of the encoding.
 func (tx *Tx) size() int {
+	if tx.Config != nil {
+		return len(tx.Config.encode())
+	}
 	n := 1 + len(tx.Network)
 	for _, s := range [...]string{tx.User.Org, tx.User.Name, tx.Call.Schema, tx.Call.Name} {
 		n += uvarintLen(uint64(len(s))) + len(s)
@@ -151,6 +169,9 @@ func (tx *Tx) size() int {
 
 // Validate reports why the fields are not of the form that a decoder accepts.
 func (tx *Tx) Validate() error {
+	if tx.Config != nil {
+		return tx.Config.validate()
+	}
 	if err := tx.User.Validate(); err != nil {
 		return fmt.Errorf("block: transaction: %w", err)
 	}
@@ -196,6 +217,9 @@ func (c *Call) validate() error {
 // form. The transaction keeps b and aliases it; the caller must not change b
 // any more.
 func DecodeTx(b []byte) (*Tx, error) {
+	if len(b) > 0 && b[0] == configTxVersion {
+		return decodeConfigTx(b)
+	}
 	if len(b) > MaxTxBytes {
 		return nil, malformed("transaction of %d bytes exceeds the limit of %d", len(b), MaxTxBytes)
 	}

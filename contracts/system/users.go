@@ -42,7 +42,7 @@ func (c *call) key(i int) (datum.Datum, error) {
 	if len(b) != len(identity.PublicKey{}) {
 		return datum.Null, pgerr.New(pgerr.InvalidParameterValue, "a public key has %d bytes, not %d", len(identity.PublicKey{}), len(b))
 	}
-	if !usableKey([32]byte(b)) {
+	if !identity.PublicKey(b).Usable() {
 		return datum.Null, pgerr.New(pgerr.InvalidParameterValue, "public key %x is not usable", b).
 			WithDetail("It is no point of the curve Ed25519, or one of small order.")
 	}

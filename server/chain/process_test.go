@@ -551,9 +551,9 @@ func TestGolden(t *testing.T) {
 	))
 	n.process(s.block())
 	for h, want := range []string{
-		"dcdcb17a1827ebb92f5044e2b5ad7cc338270ea37ba13138b9b2f53edf025ff5",
-		"cb2ca5ff7233753ecb306f356d77d086a4969737c4ea74e02648ccddc414cac0",
-		"71d5576379e6c4f423bd0c0a9f5a272b2452c256231666a4202b9ab9b0e23bd7",
+		"90301f95945621cace7634d791eb82b07bcdd2b15e1d3fce6ef62be498223aac",
+		"b1b7cd1a6b5ea66d7bacc224006233226ab5579d371326cb8014ac42d8bead7a",
+		"2c82e82fdb57b4c06223511c721c72222b0da955c0dbbccde0d6e512891e7c15",
 	} {
 		if got := n.state(uint64(h)).String(); got != want {
 			t.Errorf("state hash of block %d is %s, want %s", h, got, want)

@@ -80,7 +80,7 @@ func (g *Genesis) Config() *Config {
 
 // ID is what the header of a block calls the configuration: the network id for
 // configuration 0, else the tagged hash of the canonical bytes, which is also
-// what admins sign.
+// what approvals name.
 func (c *Config) ID() Hash {
 	if c.Number == 0 {
 		return c.Network

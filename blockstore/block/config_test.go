@@ -31,13 +31,17 @@ var configSigners = map[string]byte{"buyer/admin": 1, "buyer/deputy": 2, "carrie
 // signConfig makes the transaction of a configuration with signatures of users.
 func signConfig(t testing.TB, c *Config, users ...string) *Tx {
 	t.Helper()
-	var list []ConfigSignature
+	var list []*Tx
 	for _, u := range users {
 		id, err := identity.ParseUserID(u)
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, SignConfig(c, id, testSigner(configSigners[u])))
+		a, err := ApproveConfig(c, id, testSigner(configSigners[u]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, a)
 	}
 	tx, err := NewConfigTx(c, list)
 	if err != nil {
@@ -135,17 +139,45 @@ func TestConfigSignatures(t *testing.T) {
 	if _, err := base.Verify(good); err != nil {
 		t.Fatal(err)
 	}
-	for i := range good.Signatures {
-		bad := &ConfigTx{Config: good.Config, Signatures: slices.Clone(good.Signatures)}
-		bad.Signatures[i].Signature[5] ^= 1
+	for i := range good.Approvals {
+		bad := &ConfigTx{Config: good.Config, Approvals: slices.Clone(good.Approvals)}
+		forged, err := ApproveConfig(next, good.Approvals[i].User, testSigner(99))
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad.Approvals[i] = forged
 		if _, err := base.Verify(bad); err == nil || !strings.Contains(err.Error(), "does not verify") {
-			t.Errorf("signature %d changed: %v", i, err)
+			t.Errorf("approval %d signed by a stranger: %v", i, err)
 		}
 	}
 	other := next.Clone()
 	other.Ordering.BlockTxs = 8
-	if _, err := base.Verify(&ConfigTx{Config: other, Signatures: good.Signatures}); err == nil {
-		t.Error("the signatures are good for another configuration")
+	if _, err := base.Verify(&ConfigTx{Config: other, Approvals: good.Approvals}); err == nil {
+		t.Error("the approvals are good for another configuration")
+	}
+	// What the admins say elsewhere is no approval.
+	for name, change := range map[string]func(*Tx){
+		"function":  func(tx *Tx) { tx.Call.Name = "comment_deploytx" },
+		"schema":    func(tx *Tx) { tx.Call.Schema = "private" },
+		"type":      func(tx *Tx) { tx.Call.ArgTypes[1] = "text" },
+		"network":   func(tx *Tx) { tx.Network[0] ^= 1 },
+		"null":      func(tx *Tx) { tx.Call.Args[1] = Arg{Null: true} },
+		"arguments": func(tx *Tx) { tx.Call.ArgTypes, tx.Call.Args = tx.Call.ArgTypes[:1], tx.Call.Args[:1] },
+	} {
+		tx, err := ApproveConfig(next, identity.UserID{Org: "buyer", Name: "admin"}, testSigner(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(tx)
+		if err := tx.Sign(testSigner(1)); err != nil {
+			t.Fatal(err)
+		}
+		if base.VerifyApproval(next, tx) == nil {
+			t.Errorf("%s changed: still an approval", name)
+		}
+		if _, err := NewConfigTx(next, []*Tx{tx}); err == nil {
+			t.Errorf("%s changed: part of a transaction", name)
+		}
 	}
 }
 
@@ -227,11 +259,11 @@ func TestConfigTxCodec(t *testing.T) {
 	if _, err := DecodeTx(append(bytes.Clone(raw), 0)); err == nil {
 		t.Error("trailing byte accepted")
 	}
-	if _, err := NewConfigTx(configGenesis().Config(), tx.Config.Signatures); err == nil {
+	if _, err := NewConfigTx(configGenesis().Config(), tx.Config.Approvals); err == nil {
 		t.Error("configuration 0 has a transaction")
 	}
 	if _, err := NewConfigTx(next, nil); err == nil {
-		t.Error("a transaction without signatures")
+		t.Error("a transaction without approvals")
 	}
 	if len(raw) < minTxBytes {
 		t.Errorf("%d bytes, below the bound of the block decoder", len(raw))
@@ -243,7 +275,11 @@ func TestSmallestConfigTx(t *testing.T) {
 	g := &Genesis{Network: "n", Orgs: []Org{{"o", []User{{"a", identity.Admin, testSigner(1).Public()}}}},
 		Orderers: identity.OrdererSet{Keys: []identity.PublicKey{testSigner(2).Public()}, Quorum: 1}, Params: DefaultParams()}
 	c := g.Config().Next()
-	tx, err := NewConfigTx(c, []ConfigSignature{SignConfig(c, identity.UserID{Org: "o", Name: "a"}, testSigner(1))})
+	a, err := ApproveConfig(c, identity.UserID{Org: "o", Name: "a"}, testSigner(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := NewConfigTx(c, []*Tx{a})
 	if err != nil {
 		t.Fatal(err)
 	}

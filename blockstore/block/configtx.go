@@ -10,24 +10,38 @@ import (
 	"github.com/tallystick/tallystick/identity"
 )
 
-// ConfigSignature is an admin's signature of the id of a configuration.
-type ConfigSignature struct {
-	User      identity.UserID
-	Signature identity.Signature
+// An approval is how an admin signs a configuration: a signed transaction that
+// calls blockchain.approve_configtx(bigint, bytea) with the id of the
+// configuration as second argument. What an admin sends as a vote is thereby the
+// signature that orderers verify, who read nothing else of it: neither whether it
+// was ordered nor its validity in time. The first argument is the number of the
+// proposal in the relation deploytx.
+const approveName = "approve_configtx"
+
+// ApproveConfig makes the approval of a configuration outside of a chain.
+func ApproveConfig(c *Config, user identity.UserID, signer *identity.Signer) (*Tx, error) {
+	id := c.ID()
+	tx := &Tx{Network: c.Network, User: user, Call: Call{
+		Schema: configSchema, Name: approveName, ArgTypes: []string{"bigint", "bytea"},
+		Args: []Arg{{Null: true}, {Value: id[:]}},
+	}}
+	return tx, tx.Sign(signer)
 }
 
-// SignConfig signs a configuration for an admin.
-func SignConfig(c *Config, user identity.UserID, signer *identity.Signer) ConfigSignature {
-	id := c.ID()
-	return ConfigSignature{User: user, Signature: signer.Sign(id[:])}
+// approves reports whether a transaction, if it is the admin's, approves the
+// configuration with this id.
+func (tx *Tx) approves(network, id Hash) bool {
+	c := &tx.Call
+	return tx.Config == nil && tx.Network == network && c.Schema == configSchema && c.Name == approveName &&
+		len(c.Args) == 2 && c.ArgTypes[1] == "bytea" && !c.Args[1].Null && string(c.Args[1].Value) == string(id[:])
 }
 
 // ConfigTx is a transaction of a kind of its own: a configuration with the
-// signatures that the one before it demands. It travels as a [Tx], of which it is
+// approvals that the one before it demands. It travels as a [Tx], of which it is
 // the field Config.
 type ConfigTx struct {
-	Config     *Config
-	Signatures []ConfigSignature // sorted by user, one each
+	Config    *Config
+	Approvals []*Tx // see [ApproveConfig]; sorted by user, one each
 }
 
 // What a configuration transaction shows where others show the contract that
@@ -39,17 +53,19 @@ const (
 
 const (
 	configTxVersion = 2
-	// maxConfigSignatures lets every admin sign.
-	maxConfigSignatures = 1 << 12
+	// maxApprovals is what fits anyway.
+	maxApprovals = uint64(MaxTxBytes / minTxBytes)
+	// maxApprovalBytes is the longest approval: names and arguments are short.
+	maxApprovalBytes = 1 << 10
 )
 
-// NewConfigTx makes the transaction of a configuration. Signatures are put in
+// NewConfigTx makes the transaction of a configuration. Approvals are put in
 // order; the first of several of one admin counts.
-func NewConfigTx(c *Config, signatures []ConfigSignature) (*Tx, error) {
-	list := slices.Clone(signatures)
-	slices.SortStableFunc(list, func(a, b ConfigSignature) int { return a.User.Compare(b.User) })
-	list = slices.CompactFunc(list, func(a, b ConfigSignature) bool { return a.User == b.User })
-	tx := &ConfigTx{Config: c, Signatures: list}
+func NewConfigTx(c *Config, approvals []*Tx) (*Tx, error) {
+	list := slices.Clone(approvals)
+	slices.SortStableFunc(list, func(a, b *Tx) int { return a.User.Compare(b.User) })
+	list = slices.CompactFunc(list, func(a, b *Tx) bool { return a.User == b.User })
+	tx := &ConfigTx{Config: c, Approvals: list}
 	if err := tx.validate(); err != nil {
 		return nil, err
 	}
@@ -63,28 +79,27 @@ func (tx *ConfigTx) validate() error {
 	if err := tx.Config.Validate(); err != nil {
 		return err
 	}
-	if n := len(tx.Signatures); n == 0 || n > maxConfigSignatures {
-		return fmt.Errorf("block: configuration transaction has %d signatures, not 1 to %d", n, maxConfigSignatures)
+	if n := uint64(len(tx.Approvals)); n == 0 || n > maxApprovals {
+		return fmt.Errorf("block: configuration transaction has %d approvals, not 1 to %d", n, maxApprovals)
 	}
-	for i := range tx.Signatures {
-		if err := tx.Signatures[i].User.Validate(); err != nil {
-			return fmt.Errorf("block: configuration transaction: %w", err)
+	id := tx.Config.ID()
+	for i, a := range tx.Approvals {
+		if !a.approves(tx.Config.Network, id) || len(a.Encode()) > maxApprovalBytes {
+			return fmt.Errorf("block: configuration transaction: approval %d is not of this configuration", i+1)
 		}
-		if i > 0 && tx.Signatures[i-1].User.Compare(tx.Signatures[i].User) >= 0 {
-			return errors.New("block: signatures of a configuration transaction are not sorted or not distinct")
+		if i > 0 && tx.Approvals[i-1].User.Compare(a.User) >= 0 {
+			return errors.New("block: approvals of a configuration transaction are not sorted or not distinct")
 		}
 	}
 	return nil
 }
 
-// encode returns the canonical bytes: version 2, configuration, signatures.
+// encode returns the canonical bytes: version 2, configuration, approvals.
 func (tx *ConfigTx) encode() []byte {
 	b := appendString([]byte{configTxVersion}, tx.Config.Encode())
-	b = binary.AppendUvarint(b, uint64(len(tx.Signatures)))
-	for i := range tx.Signatures {
-		s := &tx.Signatures[i]
-		b = appendString(appendString(b, s.User.Org), s.User.Name)
-		b = append(b, s.Signature[:]...)
+	b = binary.AppendUvarint(b, uint64(len(tx.Approvals)))
+	for _, a := range tx.Approvals {
+		b = appendString(b, a.Encode())
 	}
 	return b
 }
@@ -107,15 +122,16 @@ func decodeConfigTx(b []byte) (*Tx, error) {
 		return nil, err
 	}
 	tx := &ConfigTx{Config: config}
-	for range r.uvarint(maxConfigSignatures, "signature count") {
+	for range r.uvarint(maxApprovals, "approval count") {
+		raw := r.bytes(maxApprovalBytes, "approval")
 		if r.err != nil {
 			break
 		}
-		var s ConfigSignature
-		s.User.Org = string(r.bytes(identity.MaxNameBytes, "organization"))
-		s.User.Name = string(r.bytes(identity.MaxNameBytes, "user"))
-		copy(s.Signature[:], r.take(len(s.Signature), "signature"))
-		tx.Signatures = append(tx.Signatures, s)
+		a, err := DecodeTx(raw)
+		if err != nil {
+			return nil, err
+		}
+		tx.Approvals = append(tx.Approvals, a)
 	}
 	if err := r.end(); err != nil {
 		return nil, err
@@ -124,42 +140,50 @@ func decodeConfigTx(b []byte) (*Tx, error) {
 		return nil, malformed("%v", err)
 	}
 	return &Tx{
-		Network: config.Network, User: tx.Signatures[0].User, Call: Call{Schema: configSchema, Name: configName},
-		ValidUntil: MaxHeight, Signature: tx.Signatures[0].Signature,
+		Network: config.Network, User: tx.Approvals[0].User, Call: Call{Schema: configSchema, Name: configName},
+		ValidUntil: MaxHeight, Signature: tx.Approvals[0].Signature,
 		Config: tx, raw: b, id: TxID(config.ID()),
 	}, nil
 }
 
 // Verify reports why the transaction does not bring the configuration after c,
 // and else returns that. It is a pure function: whoever has the blocks comes to
-// the same answer, with no state. Every signature must be that of an admin of c,
-// and the organizations that [Config.Demands] lists must have signed.
+// the same answer, with no state. Every approval must be signed by an admin of c,
+// and the organizations that [Config.Demands] lists must have approved.
 func (c *Config) Verify(tx *ConfigTx) (*Config, error) {
 	next := tx.Config
 	if err := c.follows(next); err != nil {
 		return nil, err
 	}
-	id := next.ID()
 	signed := map[string]bool{}
-	for i := range tx.Signatures {
-		s := &tx.Signatures[i]
-		key, ok := c.Admin(s.User)
-		if !ok {
-			return nil, fmt.Errorf("%s is not an admin of configuration %d", s.User, c.Number)
+	for _, a := range tx.Approvals {
+		if err := c.VerifyApproval(next, a); err != nil {
+			return nil, err
 		}
-		if !identity.Verify(key, id[:], s.Signature) {
-			return nil, fmt.Errorf("signature of %s does not verify", s.User)
-		}
-		signed[s.User.Org] = true
+		signed[a.User.Org] = true
 	}
 	missing := slices.DeleteFunc(c.Demands(next), func(org string) bool { return signed[org] })
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("signature of an admin is missing from: %s", strings.Join(missing, ", "))
+		return nil, fmt.Errorf("approval of an admin is missing from: %s", strings.Join(missing, ", "))
 	}
 	if len(signed) < c.least(next) {
-		return nil, fmt.Errorf("%d of %d organizations have signed, to remove one takes %d", len(signed), len(c.Orgs), c.least(next))
+		return nil, fmt.Errorf("%d of %d organizations have approved, to remove one takes %d", len(signed), len(c.Orgs), c.least(next))
 	}
 	return next, nil
+}
+
+// VerifyApproval reports why a transaction is no approval of the configuration
+// after c.
+func (c *Config) VerifyApproval(next *Config, a *Tx) error {
+	key, ok := c.Admin(a.User)
+	if !ok {
+		return fmt.Errorf("%s is not an admin of configuration %d", a.User, c.Number)
+	}
+	digest := a.SigningDigest()
+	if !a.approves(next.Network, next.ID()) || !identity.Verify(key, digest[:], a.Signature) {
+		return fmt.Errorf("signature of %s does not verify", a.User)
+	}
+	return nil
 }
 
 // follows checks what does not depend on signatures.
@@ -179,7 +203,7 @@ func (c *Config) follows(next *Config) error {
 	return nil
 }
 
-// Demands lists the organizations, by name, that have to sign a configuration
+// Demands lists the organizations, by name, that have to approve a configuration
 // after c: all of them, except that whoever is removed has no veto, and that an
 // organization changes its own admins alone.
 func (c *Config) Demands(next *Config) []string {
@@ -208,7 +232,7 @@ func (c *Config) Demands(next *Config) []string {
 	return changed
 }
 
-// least is the number of organizations that must have signed whatever
+// least is the number of organizations that must have approved whatever
 // [Config.Demands] says: more than half where one is removed, so that of two
 // neither removes the other.
 func (c *Config) least(next *Config) int {

@@ -18,8 +18,8 @@
 //	             the bytes)* | snapshot | nonce 16 | time 8 | valid until |
 //	             flags | signature 64
 //	configuration transaction
-//	             version 2 | length | configuration | signature count |
-//	             (org | user | signature 64)*
+//	             version 2 | length | configuration | approval count |
+//	             (length | transaction)*
 //	configuration
 //	             version | network 32 | number | previous id 32 | org count |
 //	             (org | admin count | (admin | key 32)*)* | orderer count |
@@ -48,13 +48,14 @@
 // Who may order, whose admins decide on the network and how blocks are cut stand
 // in the [Config], which orderers and nodes read without any state. It changes
 // only by a configuration transaction, which stands in a block like others and
-// carries the signatures that the configuration before it demands
+// carries the approvals that the configuration before it demands
 // ([Config.Verify]): an admin of every organization, except that an organization
 // changes its own admins alone, and that who is removed has no veto but then more
-// than half have to sign. A configuration is in force from block b + window + 1
+// than half have to approve. A configuration is in force from block b + window + 1
 // on if its transaction stands in block b; [Schedule] follows that. The header of
-// a block names the configuration in force, whose orderers certify it. What such a
-// transaction signs is the configuration's id, which is the transaction's too.
+// a block names the configuration in force, whose orderers certify it. An approval
+// is itself a signed transaction, the vote of an admin ([ApproveConfig]). The id of
+// a configuration transaction is that of its configuration.
 //
 // # Mutability
 //

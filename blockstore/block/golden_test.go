@@ -96,11 +96,11 @@ func annotateConfigTx(tx *ConfigTx) *annotated {
 	a.raw("configuration transaction, version 2", []byte{2})
 	a.varint("length of the configuration", uint64(len(c.bytes)))
 	a.bytes, a.lines = append(a.bytes, c.bytes...), append(a.lines, c.lines...)
-	a.varint("signatures", uint64(len(tx.Signatures)))
-	for _, s := range tx.Signatures {
-		a.string("organization", s.User.Org)
-		a.string("user", s.User.Name)
-		a.raw("signature", s.Signature[:])
+	a.varint("approvals", uint64(len(tx.Approvals)))
+	for _, tx := range tx.Approvals {
+		t := annotateTx(tx)
+		a.varint("length", uint64(len(t.bytes)))
+		a.bytes, a.lines = append(a.bytes, t.bytes...), append(a.lines, t.lines...)
 	}
 	return a
 }

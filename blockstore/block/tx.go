@@ -49,7 +49,7 @@ type Tx struct {
 	Signature  identity.Signature // over SigningDigest
 
 	// Config makes it a configuration transaction: see [NewConfigTx]. User and
-	// signature are those of the first admin who signed it, and there is nothing
+	// signature are those of the first approval, and there is nothing
 	// to call.
 	Config *ConfigTx
 
@@ -69,7 +69,7 @@ const (
 // must not be changed afterwards, except by signing it again.
 func (tx *Tx) Sign(signer *identity.Signer) error {
 	if tx.Config != nil {
-		return errors.New("block: a configuration transaction is signed with SignConfig")
+		return errors.New("block: a configuration transaction carries the signatures of its approvals")
 	}
 	if err := tx.Validate(); err != nil {
 		return err

@@ -369,6 +369,16 @@ func TestSignAgreesWithStandardLibrary(t *testing.T) {
 	if again := s.Sign(msg); !bytes.Equal(again[:], sig[:]) {
 		t.Error("signatures are not deterministic")
 	}
+	rng := rand.New(rand.NewPCG(9, 9))
+	for n := range 300 {
+		s, msg := testSigner(byte(n)), make([]byte, n)
+		for i := range msg {
+			msg[i] = byte(rng.Uint32())
+		}
+		if got, want := s.Sign(msg), ed25519.Sign(s.key, msg); !bytes.Equal(got[:], want) {
+			t.Errorf("key %d, %d bytes: signature %x, crypto/ed25519 has %x", n, len(msg), got, want)
+		}
+	}
 }
 
 func testSigner(n byte) *Signer {

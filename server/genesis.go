@@ -34,6 +34,10 @@ var devUsers = []struct {
 // one means what the data directory has, or the default for a new one.
 type Choices struct {
 	Flow, Orderer, Rule, Conflicts string
+
+	// Limits of a block of a new network; 0 = the default. They are not compared
+	// with those of a network that exists.
+	BlockTxs, BlockTimeoutMicros uint64
 }
 
 // defaultChoices are those of a new development network.
@@ -66,6 +70,12 @@ func (c *Choices) apply(p *block.Params) {
 		if x.chosen != "" {
 			*x.param = x.chosen
 		}
+	}
+	if c.BlockTxs > 0 {
+		p.BlockTxs = c.BlockTxs
+	}
+	if c.BlockTimeoutMicros > 0 {
+		p.BlockTimeoutMicros = c.BlockTimeoutMicros
 	}
 }
 

@@ -73,6 +73,6 @@ and, in another terminal, any PostgreSQL client:
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDev(), newLint(), newTest(), newVerify(), newVersion())
+	root.AddCommand(newDev(), newLint(), newTest(), newVerify(), newBench(), newVersion())
 	return root
 }

@@ -31,7 +31,8 @@ type Chain struct {
 	network  block.Hash
 	params   block.Params
 	rule     ssi.Rule
-	verifier *identity.BatchVerifier
+	verifier *identity.BatchVerifier // of blocks
+	handed   *identity.GroupVerifier // of what clients hand in
 	checked  checkedSignatures
 	ahead    speculator
 
@@ -78,12 +79,13 @@ func open(opts Options) (*Chain, error) {
 	if err != nil {
 		return nil, fmt.Errorf("chain: reading the genesis: %w", err)
 	}
+	verifier := identity.NewBatchVerifier(opts.Workers, opts.CachedKeys)
 	c := &Chain{
 		store: opts.Store, blocks: opts.Blocks, engine: opts.Engine, system: opts.System,
 		log: opts.Logger, workers: opts.Workers,
 		genesis: first.Genesis, network: first.Genesis.NetworkID(), params: first.Genesis.Params,
-		verifier: identity.NewBatchVerifier(opts.Workers, opts.CachedKeys),
-		ids:      newIDIndex(), users: registry{},
+		verifier: verifier, handed: identity.NewGroupVerifier(verifier),
+		ids: newIDIndex(), users: registry{},
 		ahead: speculator{workers: opts.Workers, maxTxs: opts.SpeculativeTxs, maxBytes: opts.SpeculativeBytes},
 	}
 	if c.rule, err = ssi.ParseRule(c.params.Rule); err != nil {

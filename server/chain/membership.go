@@ -117,7 +117,7 @@ func (c *Chain) Authenticate(tx *block.Tx) error {
 	if c.checked.good(id, u.Key, tx.Signature) {
 		return nil
 	}
-	if !c.verifier.Verify(u.Key, id[:], tx.Signature) {
+	if !c.handed.Verify(u.Key, id[:], tx.Signature) {
 		return errSignature(tx.User)
 	}
 	c.checked.add(id, u.Key, tx.Signature)

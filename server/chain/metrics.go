@@ -71,6 +71,27 @@ func (c *Chain) Metrics() Metrics {
 	return c.metrics
 }
 
+// Minus returns what came in addition to earlier totals.
+func (m Metrics) Minus(earlier *Metrics) Metrics {
+	for _, f := range [...]struct{ now, then *uint64 }{
+		{&m.Blocks, &earlier.Blocks}, {&m.Transactions, &earlier.Transactions},
+		{&m.Committed, &earlier.Committed}, {&m.Aborted, &earlier.Aborted},
+		{&m.Failed, &earlier.Failed}, {&m.Rejected, &earlier.Rejected},
+		{&m.Speculated, &earlier.Speculated}, {&m.Missing, &earlier.Missing},
+		{&m.Reexecuted, &earlier.Reexecuted}, {&m.CheckMicros, &earlier.CheckMicros},
+		{&m.VerifyMicros, &earlier.VerifyMicros}, {&m.ExecuteMicros, &earlier.ExecuteMicros},
+		{&m.DecideMicros, &earlier.DecideMicros}, {&m.ApplyMicros, &earlier.ApplyMicros},
+		{&m.SystemMicros, &earlier.SystemMicros}, {&m.ReexecuteMicros, &earlier.ReexecuteMicros},
+		{&m.CommitMicros, &earlier.CommitMicros},
+	} {
+		*f.now -= *f.then
+	}
+	for i := range m.Aborts {
+		m.Aborts[i] -= earlier.Aborts[i]
+	}
+	return m
+}
+
 // stopwatch measures consecutive stages.
 type stopwatch struct{ last time.Time }
 

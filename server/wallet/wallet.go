@@ -104,6 +104,11 @@ func (w *Wallet) key(user string) *identity.Signer {
 	return w.keys[user]
 }
 
+// Sign makes a transaction of a call, to be ordered within ValidFor blocks.
+func (w *Wallet) Sign(user string, call block.Call) (*block.Tx, error) {
+	return w.sign(user, call, nil)
+}
+
 // sign makes a transaction of a call; change, if not nil, has the last word.
 func (w *Wallet) sign(user string, call block.Call, change func(*block.Tx)) (*block.Tx, error) {
 	key := w.key(user)

@@ -41,6 +41,12 @@ func newState(f *Func, impl string) (make func(args []datum.Type) AggState, orde
 		"regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy":
 		return func([]datum.Type) AggState { return &regressionState{name: f.Name} }, true
 	}
+	switch f.Name {
+	case "range_intersect_agg":
+		return func(args []datum.Type) AggState { return &intersectAggState{in: spansOf(args[0])} }, false
+	case "range_agg":
+		return func(args []datum.Type) AggState { return &rangeAggState{in: spansOf(args[0])} }, false
+	}
 	f.Strict = false
 	return collectState(f, impl), true
 }

@@ -165,4 +165,10 @@ var casts = []castRow{
 	{"jsonb", "int8", 3452, Explicit, ByFunc},
 	{"jsonb", "float4", 3453, Explicit, ByFunc},
 	{"jsonb", "float8", 2580, Explicit, ByFunc},
+	{"int4range", "int4multirange", 4281, Explicit, ByFunc},
+	{"int8range", "int8multirange", 4296, Explicit, ByFunc},
+	{"numrange", "nummultirange", 4284, Explicit, ByFunc},
+	{"daterange", "datemultirange", 4293, Explicit, ByFunc},
+	{"tsrange", "tsmultirange", 4287, Explicit, ByFunc},
+	{"tstzrange", "tstzmultirange", 4290, Explicit, ByFunc},
 }

@@ -6,9 +6,9 @@ var (
 		integerEvals(), floatEvals(), numericEvals, textEvals, byteaEvals, quoteEvals,
 		patternEvals, regexEvals, arrayEvals, arrayTextEvals, jsonEvals, jsonbEvals, jsonMakeEvals,
 		datetimeEvals, crossComparisons(), clockEvals, chainEvals, systemEvals, catalogEvals(), sizeEvals,
-		sequenceEvals, transcendentalEvals, numFormatEvals, dateFormatEvals, inetEvals,
+		sequenceEvals, transcendentalEvals, numFormatEvals, dateFormatEvals, inetEvals, rangeEvals,
 	}
-	binds    = []bindMap{textBinds, quoteBinds, arrayBinds, jsonMakeBinds, populateBinds, systemBinds, catalogBinds(), enumBinds}
+	binds    = []bindMap{textBinds, quoteBinds, arrayBinds, jsonMakeBinds, populateBinds, systemBinds, catalogBinds(), enumBinds, rangeBinds, multirangeBinds}
 	sets     = []setMap{regexSets, arrayTextSets, seriesSets, jsonSets, jsonbSets, systemSets}
-	bindSets = []bindSetMap{seriesBindSets, populateBindSets}
+	bindSets = []bindSetMap{seriesBindSets, populateBindSets, multirangeBindSets}
 )

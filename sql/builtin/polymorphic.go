@@ -9,12 +9,14 @@ func isPolymorphic(d *datum.Desc) bool { return isSimplePoly(d) || isCompatibleP
 
 // isSimplePoly: the family around anyelement, which must all agree exactly.
 func isSimplePoly(d *datum.Desc) bool {
-	return d == datum.AnyElement || d == datum.AnyArray || d == datum.AnyNonArray || d == datum.AnyEnum
+	return d == datum.AnyElement || d == datum.AnyArray || d == datum.AnyNonArray || d == datum.AnyEnum ||
+		d == datum.AnyRange || d == datum.AnyMultirange
 }
 
 // isCompatiblePoly: the family around anycompatible, which share a common type.
 func isCompatiblePoly(d *datum.Desc) bool {
-	return d == datum.AnyCompatible || d == datum.AnyCompatibleArray || d == datum.AnyCompatibleNonArray
+	return d == datum.AnyCompatible || d == datum.AnyCompatibleArray || d == datum.AnyCompatibleNonArray ||
+		d == datum.AnyCompatibleRange || d == datum.AnyCompatibleMultirange
 }
 
 // polymorphicConsistent is check_generic_type_consistency: whether actual
@@ -28,7 +30,9 @@ func polymorphicConsistent(declared []*datum.Desc, actual []datum.Type) bool {
 // is not determined.
 type binding struct {
 	elem, array             *datum.Desc
+	ranges                  rangeBinding
 	compatible, compatArray *datum.Desc
+	compatRanges            rangeBinding
 	usesCompatible          bool
 	allUnknown              bool // polymorphic parameters exist and all got unknown
 }
@@ -65,6 +69,14 @@ func bindPolymorphic(declared []*datum.Desc, actual []datum.Type) (binding, erro
 					WithDetail("%s versus %s", typeName(datum.T(b.array)), typeName(t))
 			}
 			b.array = base
+		case datum.AnyRange, datum.AnyMultirange:
+			if err := b.ranges.bind(d, t); err != nil {
+				return b, err
+			}
+		case datum.AnyCompatibleRange, datum.AnyCompatibleMultirange:
+			if err := b.compatRanges.bind(d, t); err != nil {
+				return b, err
+			}
 		case datum.AnyCompatible, datum.AnyCompatibleNonArray:
 			compatible = append(compatible, t)
 		case datum.AnyCompatibleArray:
@@ -76,8 +88,14 @@ func bindPolymorphic(declared []*datum.Desc, actual []datum.Type) (binding, erro
 		}
 	}
 	b.allUnknown = poly && !known
+	if err := b.linkRange(); err != nil {
+		return b, err
+	}
 	if err := b.linkArray(nonArray, enum); err != nil {
 		return b, err
+	}
+	if r := b.compatRanges.rng; r != nil {
+		compatible = append(compatible, datum.T(r.Sub))
 	}
 	return b, b.linkCompatible(compatible, compatNonArray)
 }
@@ -132,6 +150,9 @@ func (b *binding) linkCompatible(types []datum.Type, nonArray bool) error {
 		}
 		b.compatible = common.Desc
 	}
+	if r := b.compatRanges.rng; r != nil && !sameDesc(r.Sub, b.compatible) {
+		return pgerr.New(pgerr.DatatypeMismatch, "%s", "anycompatiblerange type "+typeName(datum.T(r))+" does not match anycompatible type "+typeName(datum.T(b.compatible)))
+	}
 	if nonArray && elementOf(baseOf(b.compatible)) != nil {
 		return pgerr.New(pgerr.DatatypeMismatch, "type matched to anycompatiblenonarray is an array type: %s", typeName(datum.T(b.compatible)))
 	}
@@ -155,6 +176,10 @@ func (b *binding) resolve(d *datum.Desc) (*datum.Desc, error) {
 			return nil, undetermined(b.allUnknown)
 		}
 		return arrayTypeOf(b.elem)
+	case datum.AnyRange, datum.AnyMultirange:
+		return b.ranges.resolve(d == datum.AnyMultirange, b.allUnknown)
+	case datum.AnyCompatibleRange, datum.AnyCompatibleMultirange:
+		return b.compatRanges.resolve(d == datum.AnyCompatibleMultirange, b.compatRanges == rangeBinding{})
 	case datum.AnyCompatible, datum.AnyCompatibleNonArray:
 		return b.compatible, nil
 	case datum.AnyCompatibleArray:

@@ -125,6 +125,17 @@ func validDatum(t Type, d Datum) bool {
 	case TimestampOID, TimestampTZOID:
 		return !finiteTimestamp(d.Int()) || validTimestamp(d.Int())
 	}
+	switch t.Kind {
+	case Range:
+		lower, upper, empty := RangeBounds(t.Desc, d)
+		return empty || (lower.Infinite || validDatum(T(t.Sub), lower.Val)) && (upper.Infinite || validDatum(T(t.Sub), upper.Val))
+	case Multirange:
+		for r := range MultirangeRanges(t.Desc, d) {
+			if !validDatum(T(t.Range), r) {
+				return false
+			}
+		}
+	}
 	return t.Elem == nil || t.Elem.OID != TimeTZOID && t.Elem.OID != TimestampOID
 }
 

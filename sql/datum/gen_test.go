@@ -28,6 +28,10 @@ func propertyTypes() []Type {
 		T(TimestampTZ), T(Interval), mod(Timestamp, 3), T(testEnum), T(composite), T(domain), T(Int2Vector), T(OIDVector), T(RegClass),
 		T(NewArrayDesc(composite, 90004)), T(NewArrayDesc(domain, 90005)),
 	}
+	types = append(types, T(NewRange(90006, "textrange", Text, 90007, "textmultirange")), T(Int4Range.Array))
+	for _, t := range []*Desc{Int4Range, Int8Range, NumRange, DateRange, TSRange, TSTZRange} {
+		types = append(types, T(t), T(t.Multi))
+	}
 	for _, t := range []*Desc{BoolType, Int4, Int8, Text, Numeric, Float8, Timestamp, Interval, JSONB, UUID, Bytea, TimeTZ} {
 		types = append(types, T(t.Array))
 	}
@@ -161,6 +165,14 @@ func genRaw(rng *rand.Rand, t Type) Datum {
 		return MakeRecord(types, vals)
 	case Enum:
 		return Float(float64(t.Labels[rng.IntN(len(t.Labels))].Sort))
+	case Range:
+		return genRange(rng, t.Desc)
+	case Multirange:
+		var list []Datum
+		for range rng.IntN(4) {
+			list = append(list, genRange(rng, t.Range))
+		}
+		return MakeMultirange(t.Desc, list)
 	}
 	switch t.OID {
 	case BoolOID:
@@ -250,6 +262,22 @@ func genArray(rng *rand.Rand, t *Desc) Datum {
 	d, err := MakeArrayND(t.Elem, dims, vals)
 	if err != nil {
 		panic(err)
+	}
+	return d
+}
+
+// genRange makes a range from two random bounds in the order that they have.
+func genRange(rng *rand.Rand, t *Desc) Datum {
+	bound := func() Bound {
+		return Bound{Val: genDatum(rng, T(t.Sub)), Infinite: rng.IntN(6) == 0, Inclusive: rng.IntN(2) == 0}
+	}
+	a, b := bound(), bound()
+	if !a.Infinite && !b.Infinite && t.Sub.Compare(a.Val, b.Val) > 0 {
+		a, b = b, a
+	}
+	d, err := MakeRange(t, a, b)
+	if err != nil || rng.IntN(8) == 0 {
+		return EmptyRange() // the last value of a discrete type has none after it
 	}
 	return d
 }

@@ -169,6 +169,7 @@ var baseTypes = []*Desc{
 	RegOper, RegOperator, RegClass, RegType, Record, CString, Any, AnyArray, Void, Trigger,
 	LanguageHandler, Internal, AnyElement, AnyNonArray, UUID, AnyEnum, JSONB, EventTrigger,
 	RegNamespace, RegRole, XID8, AnyCompatible, AnyCompatibleArray, AnyCompatibleNonArray,
+	AnyRange, AnyMultirange, AnyCompatibleRange, AnyCompatibleMultirange,
 }
 
 // arrayOIDs pairs element types with the OIDs of their array types.

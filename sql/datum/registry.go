@@ -20,6 +20,11 @@ func init() {
 	for _, a := range arrayOIDs {
 		builtins = append(builtins, NewArrayDesc(a.elem, a.oid))
 	}
+	for _, r := range rangeTypes {
+		setRangeFunctions(r.typ)
+		setMultirangeFunctions(r.typ.Multi)
+		builtins = append(builtins, r.typ, NewArrayDesc(r.typ, r.array), r.typ.Multi, NewArrayDesc(r.typ.Multi, r.multiArray))
+	}
 	Record.Array.Kind, Record.Array.Category = Pseudo, 'P'
 	slices.SortFunc(builtins, func(a, b *Desc) int { return cmp.Compare(a.OID, b.OID) })
 	byOID = make(map[OID]*Desc, len(builtins))

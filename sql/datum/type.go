@@ -18,6 +18,8 @@ const (
 	Enum      Kind = 'e'
 	Pseudo    Kind = 'p'
 	Range     Kind = 'r'
+	// Multirange is a set of ranges.
+	Multirange Kind = 'm'
 )
 
 // Desc describes one type. Descriptors of built-in types are package variables
@@ -41,6 +43,12 @@ type Desc struct {
 	Fields []Field
 	// Labels are the labels of an enum in sort order.
 	Labels []EnumLabel
+	// Sub is the subtype of a range type, Multi its multirange type; Range is
+	// the range type of a multirange type.
+	Sub, Multi, Range *Desc
+	// canonical rewrites the bounds of a range over a discrete subtype to the
+	// one form of that range; nil for a continuous one.
+	canonical func(lower, upper *Bound) error
 	// store says how rows, arrays and records hold a value.
 	store storeClass
 

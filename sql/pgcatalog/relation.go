@@ -223,6 +223,7 @@ func init() {
 		"pg_catalog.pg_trigger":                              triggers,
 		"pg_catalog.pg_description":                          descriptions,
 		"pg_catalog.pg_enum":                                 enumLabels,
+		"pg_catalog.pg_range":                                ranges,
 		"pg_catalog.pg_operator":                             operators,
 		"pg_catalog.pg_cast":                                 casts,
 		"pg_catalog.pg_am":                                   accessMethods,

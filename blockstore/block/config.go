@@ -221,6 +221,9 @@ func (o *Ordering) validate() error {
 // one vote where orderers do not lie, else so many that any two quorums share an
 // honest member.
 func (c *Config) validateQuorum() error {
+	if n := len(c.Orderers.Keys); !trusting(c.Ordering.Protocol) && (n == 2 || n == 3) {
+		return fmt.Errorf("block: configuration: %d orderers of %s tolerate no fault: there are 4 or more, or 1", n, c.Ordering.Protocol)
+	}
 	want := Quorum(c.Ordering.Protocol, len(c.Orderers.Keys))
 	if c.Orderers.Quorum != want {
 		return fmt.Errorf("block: configuration: quorum %d of %d orderers, %s needs %d", c.Orderers.Quorum, len(c.Orderers.Keys), c.Ordering.Protocol, want)
@@ -232,12 +235,15 @@ func (c *Config) validateQuorum() error {
 // orderers: 1 where they may crash but do not lie, else the least q with
 // 2q - n > f for f = (n-1)/3 liars, which is 2f+1 for n = 3f+1.
 func Quorum(protocol string, n int) int {
-	if protocol == OrdererSolo || protocol == OrdererRaft {
+	if trusting(protocol) {
 		return 1
 	}
 	f := (n - 1) / 3
 	return (n+f)/2 + 1
 }
+
+// trusting reports whether orderers of a protocol may crash but not lie.
+func trusting(protocol string) bool { return protocol == OrdererSolo || protocol == OrdererRaft }
 
 // Encode returns the canonical bytes.
 func (c *Config) Encode() []byte {

@@ -1,6 +1,7 @@
 package block
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -124,6 +125,9 @@ func decodeConfigTx(b []byte) (*Tx, error) {
 	tx := &ConfigTx{Config: config}
 	for range r.uvarint(maxApprovals, "approval count") {
 		raw := r.bytes(maxApprovalBytes, "approval")
+		if r.err == nil && (len(raw) == 0 || raw[0] != txVersion) {
+			r.fail("approval is no call")
+		}
 		if r.err != nil {
 			break
 		}
@@ -142,7 +146,7 @@ func decodeConfigTx(b []byte) (*Tx, error) {
 	return &Tx{
 		Network: config.Network, User: tx.Approvals[0].User, Call: Call{Schema: configSchema, Name: configName},
 		ValidUntil: MaxHeight, Signature: tx.Approvals[0].Signature,
-		Config: tx, raw: b, id: TxID(config.ID()),
+		Config: tx, raw: b, id: TxID(config.ID()), content: sha256.Sum256(b),
 	}, nil
 }
 

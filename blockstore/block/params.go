@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 )
 
 // Values of the textual parameters.
@@ -148,6 +149,42 @@ func (p *Params) numbers() [15]number {
 		{"max_write_bytes", &p.MaxWriteBytes, 1, maxBytes},
 		{"max_block_write_bytes", &p.MaxBlockWriteBytes, 1, maxBytes},
 		{"max_nesting", &p.MaxNesting, 1, 1000},
+	}
+}
+
+// Set gives the parameter of this name a value, a decimal integer or a keyword. It
+// checks its bounds, but nothing that concerns several parameters: see Validate.
+func (p *Params) Set(name, value string) error {
+	for _, k := range p.keywords() {
+		if k.name == name {
+			if !slices.Contains(k.allowed, value) {
+				return fmt.Errorf("block: parameter %s is %q, not one of %q", name, value, k.allowed)
+			}
+			*k.value = value
+			return nil
+		}
+	}
+	for _, n := range p.numbers() {
+		if n.name != name {
+			continue
+		}
+		v, err := strconv.ParseUint(value, 10, 64)
+		if err != nil || v < n.min || v > n.max {
+			return fmt.Errorf("block: parameter %s is %q, not from %d to %d", name, value, n.min, n.max)
+		}
+		*n.value = v
+		return nil
+	}
+	return fmt.Errorf("block: there is no parameter %q", name)
+}
+
+// Each calls f for every parameter in the order of the encoding.
+func (p *Params) Each(f func(name, value string)) {
+	for _, k := range p.keywords() {
+		f(k.name, *k.value)
+	}
+	for _, n := range p.numbers() {
+		f(n.name, strconv.FormatUint(*n.value, 10))
 	}
 }
 

@@ -105,3 +105,17 @@ func (s *Schedule) Restore(c *Config, height Height) error {
 	s.entries = append(s.entries, Scheduled{Config: c, ID: c.ID(), Block: height, From: height + c.Ordering.Window + 1})
 	return nil
 }
+
+// Certify reports why the next block was not made by the orderers of the
+// configuration in force: its header names that, and its certificate is theirs.
+// prevTimestamp is as in [Block.VerifyCertificate].
+func (s *Schedule) Certify(b *Block, prevTimestamp int64) error {
+	if b.Number != s.next {
+		return fmt.Errorf("block: schedule expects block %d, got %d", s.next, b.Number)
+	}
+	now := s.At(b.Number)
+	if b.ConfigID != now.ID {
+		return fmt.Errorf("block: block names configuration %s, in force is configuration %d, %s", b.ConfigID, now.Config.Number, now.ID)
+	}
+	return b.VerifyCertificate(&now.Config.Orderers, now.Config.Network, prevTimestamp)
+}

@@ -12,10 +12,10 @@ BENCHTIME ?= 1s
 BIN := bin/tallystick
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build static test packages lint fuzz bench clean
+.PHONY: help dev build static test packages lint fuzz bench conformance clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 dev: build ## a development network on LISTEN with its data in DATA; FLAGS are added
 	@$(BIN) dev --data $(DATA) --listen $(LISTEN) $(FLAGS)
@@ -47,6 +47,9 @@ fuzz: ## every fuzz test for FUZZTIME
 
 bench: ## every benchmark for BENCHTIME
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 1h ./...
+
+conformance: packages ## compares with suites that others wrote; writes conformance/RESULTS.md
+	$(GO) run ./conformance/regress -v
 
 clean: ## removes what was built, not the data of `make dev`
 	rm -rf bin

@@ -3,7 +3,9 @@ package bench_test
 import (
 	"bytes"
 	"context"
+	"encoding/xml"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"reflect"
@@ -169,6 +171,42 @@ func TestReports(t *testing.T) {
 	}
 	if lines := strings.Split(strings.TrimSpace(table.String()), "\n"); len(lines) != 2 || strings.Count(lines[0], ",") != strings.Count(lines[1], ",") {
 		t.Errorf("table:\n%s", &table)
+	}
+}
+
+// The drawing is well-formed, and every point is inside of it.
+func TestPlot(t *testing.T) {
+	var reports []*bench.Report
+	for _, n := range []int{1, 8, 64} {
+		reports = append(reports, &bench.Report{Clients: n, TPS: 1000 * float64(n), LatencyMS: bench.Percentiles{P50: 1, P99: float64(n)}})
+	}
+	var out bytes.Buffer
+	if err := bench.SVG(&out, bench.PlotClients("a < b", reports)...); err != nil {
+		t.Fatal(err)
+	}
+	d, circles := xml.NewDecoder(&out), 0
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, ok := token.(xml.StartElement)
+		if !ok || e.Name.Local != "circle" {
+			continue
+		}
+		circles++
+		for _, a := range e.Attr {
+			var v float64
+			if _, err := fmt.Sscan(a.Value, &v); (a.Name.Local == "cx" || a.Name.Local == "cy") && (err != nil || v < 0 || v > 640) {
+				t.Errorf("a point at %s %s", a.Name.Local, a.Value)
+			}
+		}
+	}
+	if circles != 9 {
+		t.Errorf("%d points, want 9", circles)
 	}
 }
 

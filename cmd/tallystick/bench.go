@@ -20,12 +20,14 @@ import (
 
 // benchFlags are the options of tallystick bench.
 type benchFlags struct {
-	workload, data, url, csv string
-	options                  bench.Options
-	choices                  server.Choices
-	blockTimeout             time.Duration
-	workers                  int
-	wire, json, setup        bool
+	workload, data, url, admin string
+	csv, svg                   string
+	clients                    []int
+	options                    bench.Options
+	choices                    server.Choices
+	blockTimeout               time.Duration
+	workers                    int
+	wire, json, setup          bool
 }
 
 func newBench() *cobra.Command {
@@ -59,7 +61,7 @@ Workloads:
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.workload, "workload", "", "what to measure (required)")
-	flags.IntVar(&f.options.Clients, "clients", 64, "number of clients")
+	flags.IntSliceVar(&f.clients, "clients", []int{64}, "number of clients; several `numbers` are measured one after the other")
 	flags.DurationVar(&f.options.Duration, "duration", 10*time.Second, "how long to measure")
 	flags.DurationVar(&f.options.Warmup, "warmup", 2*time.Second, "how long to run before that")
 	flags.Uint64Var(&f.options.Seed, "seed", 1, "seed of the clients' choices")
@@ -71,9 +73,11 @@ Workloads:
 	flags.StringVar(&f.data, "data", "", "data directory of the node (default: a temporary one, removed afterwards)")
 	flags.BoolVar(&f.wire, "wire", false, "connect over PostgreSQL's protocol")
 	flags.StringVar(&f.url, "url", "", "measure this server instead of starting a node")
+	flags.StringVar(&f.admin, "admin-url", "", "with --setup: how the admin connects (default: as --url says)")
 	flags.BoolVar(&f.setup, "setup", false, "with --url: deploy and fill the workload first")
 	flags.BoolVar(&f.json, "json", false, "print JSON")
-	flags.StringVar(&f.csv, "csv", "", "write the report to this `file` as CSV too")
+	flags.StringVar(&f.csv, "csv", "", "write what was measured to this `file` as CSV too")
+	flags.StringVar(&f.svg, "svg", "", "draw throughput and latency over the number of clients into this `file`")
 	for _, c := range devChoices(&f.choices) {
 		flags.StringVar(c.value, c.flag, "", c.usage())
 	}
@@ -114,7 +118,13 @@ func (f *benchFlags) check() (*bench.Workload, error) {
 		}
 	}
 	f.choices.BlockTimeoutMicros = uint64(f.blockTimeout.Microseconds())
-	return w, f.options.Validate()
+	for _, n := range f.clients {
+		f.options.Clients = n
+		if err := f.options.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
 }
 
 func runBench(ctx context.Context, f *benchFlags, stdout, stderr io.Writer) error {
@@ -122,22 +132,47 @@ func runBench(ctx context.Context, f *benchFlags, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	report, err := f.measure(ctx, w, stderr)
+	reports, err := f.measure(ctx, w, stderr)
 	if err != nil {
 		return err
 	}
-	report.Workload, report.Setting = w.Name, f.setting()
-	if f.csv != "" {
-		if err := writeFile(f.csv, func(w io.Writer) error { return bench.CSV(w, []*bench.Report{report}) }); err != nil {
-			return err
-		}
+	for _, r := range reports {
+		r.Workload, r.Setting = w.Name, f.setting()
+	}
+	if err := f.files(w, reports); err != nil {
+		return err
 	}
 	if f.json {
 		enc := json.NewEncoder(stdout)
 		enc.SetIndent("", "  ")
-		return enc.Encode(report)
+		if len(reports) == 1 {
+			return enc.Encode(reports[0])
+		}
+		return enc.Encode(reports)
 	}
-	return report.Text(stdout)
+	for i, r := range reports {
+		if i > 0 {
+			fmt.Fprintln(stdout)
+		}
+		if err := r.Text(stdout); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// files writes what was asked for beside the report.
+func (f *benchFlags) files(w *bench.Workload, reports []*bench.Report) error {
+	var err error
+	if f.csv != "" {
+		err = writeFile(f.csv, func(out io.Writer) error { return bench.CSV(out, reports) })
+	}
+	if f.svg != "" {
+		err = errors.Join(err, writeFile(f.svg, func(out io.Writer) error {
+			return bench.SVG(out, bench.PlotClients(w.Name, reports)...)
+		}))
+	}
+	return err
 }
 
 // setting names what was chosen.
@@ -170,14 +205,18 @@ func (f *benchFlags) setting() string {
 	return strings.Join(parts, ", ")
 }
 
-func (f *benchFlags) measure(ctx context.Context, w *bench.Workload, stderr io.Writer) (*bench.Report, error) {
+func (f *benchFlags) measure(ctx context.Context, w *bench.Workload, stderr io.Writer) ([]*bench.Report, error) {
 	if f.url != "" {
 		if f.setup {
-			if err := f.fill(ctx, w, f.url, f.url, stderr); err != nil {
+			admin := f.url
+			if f.admin != "" {
+				admin = f.admin
+			}
+			if err := f.fill(ctx, w, admin, f.url, stderr); err != nil {
 				return nil, err
 			}
 		}
-		return f.overWire(ctx, w, f.url)
+		return f.each(func() (*bench.Report, error) { return f.overWire(ctx, w, f.url) })
 	}
 	dir, remove, err := f.directory()
 	if err != nil {
@@ -205,7 +244,7 @@ func (f *benchFlags) directory() (string, func(), error) {
 
 const benchUser = "alice"
 
-func (f *benchFlags) withNode(ctx context.Context, w *bench.Workload, n *server.Node, stderr io.Writer) (report *bench.Report, err error) {
+func (f *benchFlags) withNode(ctx context.Context, w *bench.Workload, n *server.Node, stderr io.Writer) (reports []*bench.Report, err error) {
 	serveCtx, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- n.Serve(serveCtx) }()
@@ -217,17 +256,40 @@ func (f *benchFlags) withNode(ctx context.Context, w *bench.Workload, n *server.
 	if err := f.fill(ctx, w, url(server.DevAdmin), url(benchUser), stderr); err != nil {
 		return nil, err
 	}
-	meter := bench.NewMeter(n)
-	if f.wire {
-		report, err = f.overWire(ctx, w, url(benchUser))
-	} else {
-		report, err = bench.Run(ctx, w, &bench.Local{Node: n, User: benchUser}, f.options)
-	}
+	reports, err = f.each(func() (*bench.Report, error) {
+		meter := bench.NewMeter(n)
+		var r *bench.Report
+		var err error
+		if f.wire {
+			r, err = f.overWire(ctx, w, url(benchUser))
+		} else {
+			r, err = bench.Run(ctx, w, &bench.Local{Node: n, User: benchUser}, f.options)
+		}
+		if err == nil {
+			meter.Fill(r)
+		}
+		return r, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	meter.Fill(report)
-	return report, bench.Check(ctx, w, url(benchUser))
+	return reports, bench.Check(ctx, w, url(benchUser))
+}
+
+// each measures with every number of clients, and with other choices each time:
+// ids must not come twice.
+func (f *benchFlags) each(run func() (*bench.Report, error)) ([]*bench.Report, error) {
+	var reports []*bench.Report
+	for _, n := range f.clients {
+		f.options.Clients = n
+		r, err := run()
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, r)
+		f.options.Seed++
+	}
+	return reports, nil
 }
 
 func (f *benchFlags) fill(ctx context.Context, w *bench.Workload, admin, user string, stderr io.Writer) error {

@@ -27,9 +27,10 @@ type Machine interface {
 	// can no longer be ordered is taken and has no effect.
 	Submit(txs []*block.Tx) int
 
-	// Step takes a message of another member. The verifier must have checked it
-	// against the membership that the machine has now; a message that comes too
-	// late, too early or from the past has no effect.
+	// Step takes a message of another member, checked against the membership that
+	// the machine has now, or an earlier one: members that are left behind in an
+	// earlier epoch get what they lack. A message that comes too late or too
+	// early has no effect.
 	Step(m Verified)
 
 	// Ready returns what is to be done since the last call, and forgets it.
@@ -66,14 +67,17 @@ type Protocol struct {
 
 	// Serve makes the message that brings a durable block, with its certificate,
 	// to a member that asked for it ([Ready].Serve). Nil means that the block's
-	// certificate is none of this protocol.
-	Serve func(b *block.Block) Message
+	// certificate is none of this protocol. The message is for a member of the
+	// given epoch.
+	Serve func(b *block.Block, epoch uint64) Message
 }
 
 // Ready is what a machine wants done. Persist comes first and must be synced
 // before anything else of the same Ready leaves the process: a vote that a
 // crash can make its signer forget is a vote that it may contradict.
 type Ready struct {
+	// Epoch is the number of the configuration whose members Send names.
+	Epoch uint64
 	// Persist are records to store, in this order, each in place of an
 	// earlier one with its key.
 	Persist []Record
@@ -141,8 +145,11 @@ type Outgoing struct {
 	Message Message
 }
 
-// Range is the blocks From to Upto, both included, that a member asked for.
+// Range is the blocks From to Upto, both included, that a member lacks. The
+// member is one of the named epoch, which may be behind the machine's own; it can
+// verify blocks of that epoch only, and the driver sends it no others.
 type Range struct {
+	Epoch      uint64
 	To         int
 	From, Upto uint64
 }
@@ -158,6 +165,7 @@ type Start struct {
 
 // MachineStatus is what a machine tells about itself.
 type MachineStatus struct {
+	Epoch    uint64
 	View     uint64
 	Changing bool   // a view change is under way
 	Primary  int    // member that leads the view

@@ -29,7 +29,11 @@ type MachineOptions struct {
 	BatchBytes int    // bytes of its transactions; a larger one is alone in its batch
 	BatchTicks uint64 // ticks that a transaction waits for others at most
 	Pipeline   int    // batches in flight before batches are filled
-	MaxWaiting int    // transactions that wait for a batch, at most
+
+	// Transactions that wait to be ordered, at most: on behalf of this
+	// orderer's clients, and of each other member's.
+	MaxWaiting      int
+	MaxWaitingBytes int
 
 	RequestTicks uint64 // until a transaction that is not ordered costs the primary its place
 	StatusTicks  uint64 // between reports of one's position, which make others send what is missing
@@ -59,6 +63,7 @@ func (o *MachineOptions) EnsureDefaults() {
 	set(&o.BatchTicks, 10)
 	setInt(&o.Pipeline, 1)
 	setInt(&o.MaxWaiting, 100_000)
+	setInt(&o.MaxWaitingBytes, 128<<20)
 	set(&o.RequestTicks, 200)
 	set(&o.StatusTicks, 20)
 	set(&o.FetchTicks, 20)
@@ -89,6 +94,8 @@ func (o *MachineOptions) Validate() error {
 		return fmt.Errorf("ordering: batches of %d bytes, not 1 to %d", o.BatchBytes, MaxBatchBytes)
 	case o.Pipeline < 0 || uint64(o.Pipeline) > o.Window:
 		return fmt.Errorf("ordering: a pipeline of %d batches in a window of %d", o.Pipeline, o.Window)
+	case o.MaxWaitingBytes < o.BatchBytes:
+		return fmt.Errorf("ordering: %d waiting bytes fill no batch of %d", o.MaxWaitingBytes, o.BatchBytes)
 	case o.MaxWaiting < o.BatchTxs:
 		return fmt.Errorf("ordering: %d waiting transactions fill no batch of %d", o.MaxWaiting, o.BatchTxs)
 	case o.RequestTicks < 2 || o.StatusTicks < 1 || o.FetchTicks < 1:

@@ -90,8 +90,9 @@ type Checker struct {
 	Network block.Hash
 	Members *Membership
 
-	admit func([]*block.Tx) error
-	items []identity.Item
+	admit  func([]*block.Tx) error
+	items  []identity.Item
+	proven map[[32]byte]bool // digests of which a quorum is among items
 }
 
 // Signature demands that member has signed digest.
@@ -104,19 +105,28 @@ func (c *Checker) Signature(member int, digest [32]byte, sig identity.Signature)
 }
 
 // Votes demands that a quorum has signed digest: distinct members in ascending
-// order.
+// order. The same digest is checked once for a message, whose certificates
+// often agree.
 func (c *Checker) Votes(digest [32]byte, votes []identity.Vote) error {
 	if len(votes) < c.Members.Quorum() {
 		return fmt.Errorf("%d votes, the quorum is %d", len(votes), c.Members.Quorum())
 	}
+	known := c.proven[digest]
 	for i := range votes {
 		if i > 0 && votes[i-1].Member >= votes[i].Member {
 			return errors.New("votes are not by ascending, distinct members")
+		}
+		if known {
+			continue
 		}
 		if err := c.Signature(int(votes[i].Member), digest, votes[i].Signature); err != nil {
 			return err
 		}
 	}
+	if c.proven == nil {
+		c.proven = make(map[[32]byte]bool)
+	}
+	c.proven[digest] = true
 	return nil
 }
 

@@ -12,6 +12,16 @@ import (
 // members with full windows is the largest.
 const MaxMessageBytes = 64 << 20
 
+// EpochOf returns the epoch that the bytes of a message name: every message of
+// every protocol begins with its kind, one byte, and its epoch, 8 bytes. A driver
+// needs it to choose the verifier.
+func EpochOf(raw []byte) (epoch uint64, ok bool) {
+	if len(raw) < 9 {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(raw[1:]), true
+}
+
 // Decoder reads the canonical bytes of messages and records: integers are 8
 // bytes big-endian, counts and lengths 4, members 2. It keeps the first
 // error and returns zero values after it.

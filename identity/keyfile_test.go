@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,5 +115,39 @@ func TestParsePublicKey(t *testing.T) {
 		if _, err := ParsePublicKey(s); err == nil {
 			t.Errorf("%q is accepted", s)
 		}
+	}
+}
+
+func TestEncryptedKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key.pem")
+	key := NewSigner([32]byte{7})
+	if err := key.SaveEncryptedKey(path, nil); err == nil {
+		t.Error("an empty passphrase was taken")
+	}
+	if err := key.SaveEncryptedKey(path, []byte("tally")); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "BEGIN ENCRYPTED PRIVATE KEY") {
+		t.Errorf("%s, %v", text, err)
+	}
+	say := func(s string) func() ([]byte, error) { return func() ([]byte, error) { return []byte(s), nil } }
+	if got, err := LoadEncryptedKey(path, say("tally")); err != nil || got.Public() != key.Public() {
+		t.Errorf("%v", err)
+	}
+	if _, err := LoadEncryptedKey(path, say("stick")); err == nil {
+		t.Error("a wrong passphrase was taken")
+	}
+	if _, err := LoadEncryptedKey(path, nil); !errors.Is(err, ErrEncrypted) {
+		t.Errorf("without a passphrase: %v", err)
+	}
+	if _, err := LoadKey(path); !errors.Is(err, ErrEncrypted) {
+		t.Errorf("LoadKey: %v", err)
+	}
+	plain := filepath.Join(t.TempDir(), "plain.pem")
+	if err := key.SaveKey(plain); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := LoadEncryptedKey(plain, nil); err != nil || got.Public() != key.Public() {
+		t.Errorf("a plain key: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"crypto"
 	"crypto/ed25519"
 	"encoding/hex"
 	"fmt"
@@ -71,3 +72,7 @@ func (s *Signer) Sign(msg []byte) Signature {
 	copy(sig[:], voi.Sign(voi.PrivateKey(s.key), msg))
 	return sig
 }
+
+// Crypto is the key as crypto/x509 and crypto/tls take it: what they sign are
+// certificates and handshakes, never a [Digest].
+func (s *Signer) Crypto() crypto.Signer { return s.key }

@@ -79,6 +79,17 @@ func (c *Choices) apply(p *block.Params) {
 	}
 }
 
+// Params are the parameters of a new network with these choices.
+func (c *Choices) Params() block.Params {
+	p := block.DefaultParams()
+	defaultChoices.apply(&p)
+	c.apply(&p)
+	if c.Rule == "" && p.Flow == block.FlowExecuteOrderInParallel {
+		p.Rule = block.RuleBlockAware // the rule that was made for this flow
+	}
+	return p
+}
+
 // check refuses a choice that differs from what the network was made with.
 func (c *Choices) check(p *block.Params, dir string) error {
 	for _, x := range c.list(p) {
@@ -152,13 +163,8 @@ func newGenesis(choices *Choices, key func(user string) (*identity.Signer, error
 		Timestamp: time.Now().UnixMicro(),
 		Orgs:      []block.Org{org},
 		Orderers:  identity.OrdererSet{Keys: []identity.PublicKey{orderer}, Quorum: 1},
-		Params:    block.DefaultParams(),
 	}
-	defaultChoices.apply(&g.Params)
-	choices.apply(&g.Params)
-	if choices.Rule == "" && g.Params.Flow == block.FlowExecuteOrderInParallel {
-		g.Params.Rule = block.RuleBlockAware // the rule that was made for this flow
-	}
+	g.Params = choices.Params()
 	g.Sort()
 	return g, g.Validate()
 }

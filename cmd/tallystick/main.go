@@ -74,5 +74,6 @@ and, in another terminal, any PostgreSQL client:
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newDev(), newLint(), newTest(), newVerify(), newBench(), newVersion())
+	addNetworkCommands(root)
 	return root
 }

@@ -1,0 +1,8 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// addNetworkCommands adds what sets up and runs networks of several organizations.
+func addNetworkCommands(root *cobra.Command) {
+	root.AddCommand(newInit(), newGenesis())
+}

@@ -120,7 +120,7 @@ func (d *definer) execute(st parse.Statement) error {
 	case *pg.Node_CreateStmt:
 		return d.createTable(n.CreateStmt, st)
 	case *pg.Node_IndexStmt:
-		return d.createIndex(n.IndexStmt)
+		return d.createIndex(n.IndexStmt, st)
 	case *pg.Node_CreateFunctionStmt:
 		return d.createFunction(n.CreateFunctionStmt, st)
 	case *pg.Node_ViewStmt:

@@ -430,6 +430,9 @@ func (d *definer) rename(n *pg.RenameStmt) error {
 	}
 	next := copyTable(t)
 	next.Columns[i].Name = n.Newname
+	if err := d.renameMentions(next, n.Subname, n.Newname); err != nil {
+		return err
+	}
 	if err := d.editor.PutTable(next); err != nil {
 		return err
 	}

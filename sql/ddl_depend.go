@@ -261,11 +261,21 @@ func mentions(expr, column string) bool {
 	return slices.Contains(pgcatalog.ColumnNames(node), column)
 }
 
+// indexNeeds tells that an index has to do with a column.
+func indexNeeds(t *catalog.Table, x *catalog.Index, col int) bool {
+	if x.HasColumn(col) || slices.Contains(x.Include, col) {
+		return true
+	}
+	name := t.Columns[col].Name
+	return x.Predicate != "" && mentions(x.Predicate, name) ||
+		slices.ContainsFunc(x.Keys, func(k catalog.IndexKey) bool { return k.Column < 0 && mentions(k.Expr, name) })
+}
+
 // withoutColumn takes what belongs to a column out of its table: indexes, keys
 // and checks over it.
 func (d *definer) withoutColumn(t *catalog.Table, col int) (*catalog.Table, error) {
 	for i := len(t.Indexes) - 1; i > 0; i-- {
-		if !t.Indexes[i].HasColumn(col) && !slices.Contains(t.Indexes[i].Include, col) {
+		if !indexNeeds(t, &t.Indexes[i], col) {
 			continue
 		}
 		if err := d.withoutIndex(t, i); err != nil {

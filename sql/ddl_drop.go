@@ -106,7 +106,7 @@ func (d *definer) deleteRows(t *catalog.Table) error {
 	if err != nil {
 		return err
 	}
-	return d.eachRow(t, layout, func(row []datum.Datum) error {
+	return d.eachFullRow(t, layout, func(row []datum.Datum) error {
 		return layout.EachEntry(row, func(key, _ []byte) error { return d.txn().Delete(key) })
 	})
 }
@@ -148,7 +148,12 @@ func (d *definer) withoutIndex(t *catalog.Table, i int) error {
 	if err != nil {
 		return err
 	}
-	err = d.eachRow(t, layout, func(row []datum.Datum) error { return d.txn().Delete(layout.IndexKey(nil, i, row)) })
+	err = d.eachFullRow(t, layout, func(row []datum.Datum) error {
+		if !layout.Has(i, row) {
+			return nil
+		}
+		return d.txn().Delete(layout.IndexKey(nil, i, row))
+	})
 	if err != nil {
 		return err
 	}

@@ -9,12 +9,13 @@ import (
 	"github.com/tallystick/tallystick/mvcc/rwset"
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
+	"github.com/tallystick/tallystick/sql/exec"
 	"github.com/tallystick/tallystick/sql/parse"
 	"github.com/tallystick/tallystick/sql/pgerr"
 	"github.com/tallystick/tallystick/sql/plan"
 )
 
-func (d *definer) createIndex(n *pg.IndexStmt) error {
+func (d *definer) createIndex(n *pg.IndexStmt, st parse.Statement) error {
 	t, err := d.findTable(n.Relation)
 	if err != nil {
 		return err
@@ -26,15 +27,13 @@ func (d *definer) createIndex(n *pg.IndexStmt) error {
 	switch {
 	case n.AccessMethod != "" && n.AccessMethod != "btree":
 		return pgerr.NotBuilt("index access method \"%s\" is not supported", n.AccessMethod)
-	case n.WhereClause != nil:
-		return pgerr.NotBuilt("partial indexes are not supported")
 	case n.NullsNotDistinct:
 		return pgerr.NotBuilt("NULLS NOT DISTINCT is not supported")
 	}
 	idx := catalog.Index{Name: n.Idxname, Unique: n.Unique}
 	parts := []string{t.Name}
 	for _, p := range n.IndexParams {
-		key, name, err := indexKey(p.GetIndexElem(), t)
+		key, name, err := d.indexKey(p.GetIndexElem(), t, st)
 		if err != nil {
 			return err
 		}
@@ -51,6 +50,11 @@ func (d *definer) createIndex(n *pg.IndexStmt) error {
 		}
 		idx.Include, parts = append(idx.Include, i), append(parts, el.Name)
 	}
+	if n.WhereClause != nil {
+		if idx.Predicate, _, err = plan.IndexExpression(n.WhereClause, t, plan.PredicatePart, d.options(st)); err != nil {
+			return err
+		}
+	}
 	if idx.Name == "" {
 		idx.Name = d.freeName(t.Schema, append(parts, "idx"))
 	}
@@ -64,21 +68,23 @@ func (d *definer) createIndex(n *pg.IndexStmt) error {
 	return d.addIndex(t, idx)
 }
 
-func indexKey(el *pg.IndexElem, t *catalog.Table) (catalog.IndexKey, string, error) {
-	if el.Name == "" {
-		return catalog.IndexKey{}, "", pgerr.NotBuilt("indexes on expressions are not supported")
-	}
+// indexKey reads a key of CREATE INDEX; name is its part in the name of an index
+// that was given none.
+func (d *definer) indexKey(el *pg.IndexElem, t *catalog.Table, st parse.Statement) (k catalog.IndexKey, name string, err error) {
 	if len(el.Opclass) > 0 {
-		return catalog.IndexKey{}, "", pgerr.NotBuilt("operator classes are not supported")
+		return k, "", pgerr.NotBuilt("operator classes are not supported")
 	}
-	i := t.Column(el.Name)
-	if i < 0 {
-		return catalog.IndexKey{}, "", pgerr.New(pgerr.UndefinedColumn, "column \"%s\" does not exist", el.Name)
+	if el.Name == "" {
+		k, name, err = d.expressionKey(el.Expr, t, st)
+	} else if k.Column = t.Column(el.Name); k.Column < 0 {
+		err = pgerr.New(pgerr.UndefinedColumn, "column \"%s\" does not exist", el.Name)
+	} else {
+		name, err = el.Name, indexable(&t.Columns[k.Column])
 	}
-	if err := indexable(&t.Columns[i]); err != nil {
-		return catalog.IndexKey{}, "", err
+	if err != nil {
+		return k, "", err
 	}
-	k := catalog.IndexKey{Column: i, Desc: el.Ordering == pg.SortByDir_SORTBY_DESC}
+	k.Desc = el.Ordering == pg.SortByDir_SORTBY_DESC
 	k.NullsFirst = k.Desc
 	switch el.NullsOrdering {
 	case pg.SortByNulls_SORTBY_NULLS_FIRST:
@@ -86,7 +92,23 @@ func indexKey(el *pg.IndexElem, t *catalog.Table) (catalog.IndexKey, string, err
 	case pg.SortByNulls_SORTBY_NULLS_LAST:
 		k.NullsFirst = false
 	}
-	return k, el.Name, nil
+	return k, name, nil
+}
+
+// expressionKey analyzes a key that is an expression. One that is a column in
+// parentheses is that column.
+func (d *definer) expressionKey(n *pg.Node, t *catalog.Table, st parse.Statement) (k catalog.IndexKey, name string, err error) {
+	if ref := n.GetColumnRef(); ref != nil && len(ref.Fields) == 1 && ref.Fields[0].GetString_() != nil {
+		if i := t.Column(ref.Fields[0].GetString_().Sval); i >= 0 {
+			return catalog.IndexKey{Column: i}, t.Columns[i].Name, indexable(&t.Columns[i])
+		}
+	}
+	text, typ, err := plan.IndexExpression(n, t, plan.IndexKeyPart, d.options(st))
+	if err != nil {
+		return k, "", err
+	}
+	k = catalog.IndexKey{Column: -1, Expr: text, TypeOID: typ.OID, TypMod: typ.Mod, Type: typ}
+	return k, plan.IndexColumnName(n), indexable(&catalog.Column{Name: text, Type: typ})
 }
 
 func (d *definer) freeName(schema string, parts []string) string {
@@ -121,37 +143,39 @@ func (d *definer) buildIndex(t *catalog.Table, idx *catalog.Index) error {
 		return err
 	}
 	i := layout.Position(idx)
-	return d.eachRow(t, layout, func(row []datum.Datum) error {
+	return d.eachFullRow(t, layout, func(row []datum.Datum) error {
+		if !layout.Has(i, row) {
+			return nil
+		}
 		key := layout.IndexKey(nil, i, row)
-		if idx.Unique {
+		if layout.Exclusive(i, row) {
 			_, _, taken, err := d.txn().Get(key, mvcc.ReadExistence)
 			if err != nil {
 				return err
 			}
 			if taken {
 				return pgerr.New(pgerr.UniqueViolation, "could not create unique index \"%s\"", idx.Name).
-					WithDetail("Key %s is duplicated.", keyText(t, idx, row))
+					WithDetail("Key %s is duplicated.", layout.KeyText(i, row, &datum.ContractFormat))
 			}
 		}
 		return d.txn().PutInsert(key, layout.IndexValue(nil, row))
 	})
 }
 
-// keyText is (column, ...)=(value, ...) as PostgreSQL shows a key.
-func keyText(t *catalog.Table, idx *catalog.Index, row []datum.Datum) string {
-	names, values := "", ""
-	for i, k := range idx.Keys {
-		if i > 0 {
-			names, values = names+", ", values+", "
-		}
-		names += t.Columns[k.Column].Name
-		if row[k.Column].IsNull() {
-			values += "null"
-		} else {
-			values += string(t.Columns[k.Column].Type.Append(nil, row[k.Column], &datum.ContractFormat))
-		}
+// eachFullRow is eachRow for rows that are extended by what the indexes of the
+// table compute.
+func (d *definer) eachFullRow(t *catalog.Table, layout *catalog.Layout, f func(row []datum.Datum) error) error {
+	exprs, err := exec.NewIndexExprs(t, layout, d.catalog())
+	if err != nil {
+		return err
 	}
-	return "(" + names + ")=(" + values + ")"
+	var full []datum.Datum
+	return d.eachRow(t, layout, func(row []datum.Datum) error {
+		if full, err = exprs.Extend(d.env, full[:0], row); err != nil {
+			return err
+		}
+		return f(full)
+	})
 }
 
 // eachRow calls f for every live row of a table, in key order; the row is only

@@ -4,7 +4,9 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/tallystick/tallystick/sql/catalog"
+	"github.com/tallystick/tallystick/sql/parse"
 	"github.com/tallystick/tallystick/sql/pgerr"
+	"github.com/tallystick/tallystick/sql/plan"
 )
 
 // The bits of TableLikeClause.options (parsenodes.h).
@@ -84,11 +86,19 @@ func (def *tableDef) like(n *pg.TableLikeClause) error {
 
 // likeIndex copies an index or key under the name that a new one would get.
 func (def *tableDef) likeIndex(src *catalog.Table, idx *catalog.Index, at map[int]int) error {
-	next := catalog.Index{Unique: idx.Unique, Primary: idx.Primary, Constraint: idx.Constraint}
+	next := catalog.Index{Unique: idx.Unique, Primary: idx.Primary, Constraint: idx.Constraint, Predicate: idx.Predicate}
 	parts := []string{def.table.Name}
 	for _, k := range idx.Keys {
-		parts = append(parts, src.Columns[k.Column].Name)
-		k.Column = at[k.Column]
+		if k.Column < 0 {
+			node, err := parse.Expression(k.Expr)
+			if err != nil {
+				return err
+			}
+			parts = append(parts, plan.IndexColumnName(node))
+		} else {
+			parts = append(parts, src.Columns[k.Column].Name)
+			k.Column = at[k.Column]
+		}
 		next.Keys = append(next.Keys, k)
 	}
 	for _, c := range idx.Include {

@@ -98,6 +98,10 @@ func (d *definer) insertRows(t *catalog.Table, rows [][]datum.Datum) error {
 	if err != nil {
 		return err
 	}
+	exprs, err := exec.NewIndexExprs(t, layout, d.catalog())
+	if err != nil {
+		return err
+	}
 	full := make([]datum.Datum, len(t.Columns))
 	for _, row := range rows {
 		for i := range full {
@@ -111,7 +115,11 @@ func (d *definer) insertRows(t *catalog.Table, rows [][]datum.Datum) error {
 			}
 			full[h] = datum.Int(id)
 		}
-		if err := layout.EachEntry(full, d.txn().PutInsert); err != nil {
+		entries, err := exprs.Extend(d.env, nil, full)
+		if err != nil {
+			return err
+		}
+		if err := layout.EachEntry(entries, d.txn().PutInsert); err != nil {
 			return err
 		}
 	}

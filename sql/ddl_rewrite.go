@@ -30,12 +30,19 @@ func (d *definer) rewrite(old, next *catalog.Table, convert func(now []datum.Dat
 	if err := d.deleteRows(old); err != nil {
 		return err
 	}
+	exprs, err := exec.NewIndexExprs(next, to, d.catalog().With(next))
+	if err != nil {
+		return err
+	}
 	for _, row := range rows {
 		now := slices.Clone(row)
 		for len(now) < len(next.Columns) {
 			now = append(now, datum.Null)
 		}
 		if err := convert(now); err != nil {
+			return err
+		}
+		if now, err = exprs.Extend(d.env, nil, now); err != nil {
 			return err
 		}
 		for i := range next.Indexes {
@@ -48,7 +55,7 @@ func (d *definer) rewrite(old, next *catalog.Table, convert func(now []datum.Dat
 			}
 			if taken {
 				return pgerr.New(pgerr.UniqueViolation, "could not create unique index \"%s\"", next.Indexes[i].Name).
-					WithDetail("Key %s is duplicated.", keyText(next, &next.Indexes[i], now))
+					WithDetail("Key %s is duplicated.", to.KeyText(i, now, &datum.ContractFormat))
 			}
 		}
 		if err := to.EachEntry(now, d.txn().PutInsert); err != nil {
@@ -61,17 +68,7 @@ func (d *definer) rewrite(old, next *catalog.Table, convert func(now []datum.Dat
 // rowExpr compiles an expression over the columns of a table, converted to a
 // type as an assignment is; it is evaluated with the row as parameters.
 func (d *definer) rowExpr(t *catalog.Table, text string, want datum.Type, st parse.Statement) (*exec.ExprProgram, error) {
-	opts := d.options(st)
-	for i := range t.Columns {
-		opts.Params = append(opts.Params, t.Columns[i].Type)
-	}
-	opts.Variable = func(parts []string) (plan.Expr, error) {
-		if i := t.Column(parts[len(parts)-1]); i >= 0 && (len(parts) == 1 || len(parts) == 2 && parts[0] == t.Name) {
-			return plan.NewParam(t.Columns[i].Type, i), nil
-		}
-		return nil, nil
-	}
-	ep, err := plan.ExpressionText(text, want, opts)
+	ep, err := plan.RowExpression(text, want, t, d.options(st))
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +122,9 @@ func (d *definer) alterType(t *catalog.Table, c *pg.AlterTableCmd, st parse.Stat
 				return err
 			}
 		}
+	}
+	if err := d.reanalyzeIndexes(next); err != nil {
+		return err
 	}
 	// The new column is analyzed with everything that mentions it before any row
 	// is touched.

@@ -488,7 +488,7 @@ func referencedColumns(fk *catalog.ForeignKey, ref *catalog.Table, c *pg.Constra
 		return pgerr.New(pgerr.InvalidForeignKey, "number of referencing and referenced columns for foreign key disagree")
 	}
 	for _, idx := range ref.Indexes {
-		if idx.Unique && len(idx.Keys) == len(fk.RefColumns) &&
+		if idx.Unique && idx.Predicate == "" && len(idx.Keys) == len(fk.RefColumns) &&
 			!slices.ContainsFunc(idx.Keys, func(k catalog.IndexKey) bool { return !slices.Contains(fk.RefColumns, k.Column) }) {
 			return nil
 		}

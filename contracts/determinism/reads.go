@@ -10,7 +10,7 @@ import (
 
 // scan: a read is served by an index, or it is bounded.
 func (x *examiner) scan(n *plan.Scan, ctx context) {
-	if len(n.Ranges) > 0 || ctx.bounded && n.Filter == nil {
+	if len(n.Ranges) > 0 || n.Index.Predicate != "" || ctx.bounded && n.Filter == nil {
 		return
 	}
 	t := n.Table.Name

@@ -173,7 +173,7 @@ func (r *rows) scan(n *plan.Scan) {
 	if len(n.Ranges) == 1 {
 		for i, k := range n.Ranges[0].Eq {
 			c := n.Index.Keys[i].Column
-			if k.Value == nil {
+			if k.Value == nil || c < 0 {
 				continue
 			}
 			bound[c] = true
@@ -197,7 +197,7 @@ func (r *rows) scan(n *plan.Scan) {
 // indexKey expresses the key of a unique index in slots; columns bound by the
 // range need none.
 func (r *rows) indexKey(n *plan.Scan, idx *catalog.Index, bound map[int]bool) ([]int, bool) {
-	if !idx.Unique && !idx.Primary {
+	if !idx.Unique && !idx.Primary || idx.Computed() {
 		return nil, false
 	}
 	key := []int{}

@@ -44,6 +44,9 @@ func (e *Editor) PutTable(t *Table) error {
 	if err := e.catalog.resolveColumns(t.Name, t.Columns); err != nil {
 		return err
 	}
+	if err := e.catalog.resolveKeys(t); err != nil {
+		return err
+	}
 	return e.change(relationKey(t.Schema, t.Name), t)
 }
 

@@ -101,6 +101,9 @@ type Index struct {
 	Include []int `json:",omitempty"`
 	// Constraint tells that a constraint of the same name owns the index.
 	Constraint bool `json:",omitempty"`
+	// Predicate is the WHERE of a partial index, as ruleutils.c would write it: only
+	// rows for which it is true have an entry. "" = every row.
+	Predicate string `json:",omitempty"`
 	// Hidden marks the index that identifies the rows of a private table without
 	// a primary key: over a column that counts as dropped. No client sees it.
 	Hidden bool `json:",omitempty"`
@@ -121,11 +124,18 @@ type SequenceDef struct {
 	OwnerColumn      int `json:",omitempty"`
 }
 
-// IndexKey is one key column of an index.
+// IndexKey is one key of an index: a column or an expression over columns.
 type IndexKey struct {
-	Column     int  // position in Table.Columns
+	Column     int  // position in Table.Columns; -1 for an expression
 	Desc       bool `json:",omitempty"`
 	NullsFirst bool `json:",omitempty"`
+	// Expr is the expression as ruleutils.c would write it, TypeOID and TypMod are
+	// those of its value; unset for a column.
+	Expr    string `json:",omitempty"`
+	TypeOID OID    `json:",omitempty"`
+	TypMod  int32  `json:",omitempty"`
+
+	Type datum.Type `json:"-"` // resolved from TypeOID and TypMod
 }
 
 // Check is a CHECK constraint; the expression is kept as SQL text.
@@ -245,6 +255,20 @@ func (f *Func) Reads() []rwset.Read { return f.key }
 func (x *Index) HasColumn(col int) bool {
 	for _, k := range x.Keys {
 		if k.Column == col {
+			return true
+		}
+	}
+	return false
+}
+
+// Computed tells that entries of the index depend on more than the values of its
+// columns: it is partial or has a key that is an expression.
+func (x *Index) Computed() bool { return x.Predicate != "" || x.HasColumn(-1) }
+
+// ComputesKeys tells that the table has such an index.
+func (t *Table) ComputesKeys() bool {
+	for i := range t.Indexes {
+		if t.Indexes[i].Computed() {
 			return true
 		}
 	}

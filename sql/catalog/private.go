@@ -50,6 +50,10 @@ func (c *Catalog) adopt(private *Catalog) error {
 	for _, t := range private.Tables() {
 		next := *t
 		next.Columns = slices.Clone(t.Columns)
+		next.Indexes = slices.Clone(t.Indexes)
+		for i := range next.Indexes {
+			next.Indexes[i].Keys = slices.Clone(next.Indexes[i].Keys)
+		}
 		c.addTable(&next)
 	}
 	r := &resolver{c: c, pending: map[OID]bool{}}

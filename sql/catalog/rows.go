@@ -3,6 +3,7 @@ package catalog
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"github.com/tallystick/tallystick/sql/datum"
 )
@@ -24,12 +25,36 @@ const PrefixLen = 8
 // of the key too, because values that compare equal may still differ (1.0 and
 // 1.00).
 //
+// Indexes may have keys that are expressions and may be partial. What decides
+// about their entries stands behind the columns of a row, in the order of
+// [Layout.Computed]: whoever makes entries passes rows extended by these values.
+// A row has no entry in a partial index unless its predicate is true.
+//
 // A Layout is immutable; whoever runs many statements keeps it.
 type Layout struct {
+	table    *Table
 	types    []datum.Type
 	indexes  []Index
+	keys     [][]layoutKey // by index
+	filters  []int         // by index: the place of the predicate's value, -1 = none
+	computed []Computed
 	missing  []datum.Datum // nil if no column has a Missing value
 	prefixes [][PrefixLen]byte
+}
+
+// layoutKey is a key of an index: where its value stands in a row.
+type layoutKey struct {
+	at               int
+	typ              datum.Type
+	desc, nullsFirst bool
+}
+
+// Computed is a value that a row has for its indexes besides its columns.
+type Computed struct {
+	Index int // position in Table.Indexes
+	Key   int // of the index; -1 = its predicate
+	Expr  string
+	Type  datum.Type
 }
 
 // NewLayout makes the layout of a stored table. Views have none.
@@ -37,10 +62,11 @@ func NewLayout(t *Table) (*Layout, error) {
 	if len(t.Indexes) == 0 || !t.Indexes[0].Primary {
 		return nil, fmt.Errorf("catalog: relation %s.%s has no primary index first", t.Schema, t.Name)
 	}
-	l := &Layout{types: t.Types(), indexes: t.Indexes, prefixes: make([][PrefixLen]byte, len(t.Indexes))}
+	l := &Layout{table: t, types: t.Types(), indexes: t.Indexes, prefixes: make([][PrefixLen]byte, len(t.Indexes))}
 	for i := range t.Indexes {
 		binary.BigEndian.PutUint32(l.prefixes[i][:], uint32(t.OID))
 		binary.BigEndian.PutUint32(l.prefixes[i][4:], uint32(t.Indexes[i].OID))
+		l.addIndex(i)
 	}
 	for i := range t.Columns {
 		c := &t.Columns[i]
@@ -60,6 +86,44 @@ func NewLayout(t *Table) (*Layout, error) {
 		l.missing[i] = v
 	}
 	return l, nil
+}
+
+// addIndex finds the places of the keys of index i.
+func (l *Layout) addIndex(i int) {
+	idx := &l.indexes[i]
+	keys := make([]layoutKey, len(idx.Keys))
+	for k := range idx.Keys {
+		key := &idx.Keys[k]
+		keys[k] = layoutKey{key.Column, key.Type, key.Desc, key.NullsFirst}
+		if key.Column >= 0 {
+			keys[k].typ = l.types[key.Column]
+			continue
+		}
+		keys[k].at = l.Width()
+		l.computed = append(l.computed, Computed{i, k, key.Expr, key.Type})
+	}
+	filter := -1
+	if idx.Predicate != "" {
+		filter = l.Width()
+		l.computed = append(l.computed, Computed{i, -1, idx.Predicate, datum.T(datum.BoolType)})
+	}
+	l.keys, l.filters = append(l.keys, keys), append(l.filters, filter)
+}
+
+// Computed are the values behind the columns of a row, in their order; not to be
+// changed.
+func (l *Layout) Computed() []Computed { return l.computed }
+
+// Width is the number of values of a row with its computed ones.
+func (l *Layout) Width() int { return len(l.types) + len(l.computed) }
+
+// KeyType is the type of key k of index i.
+func (l *Layout) KeyType(i, k int) datum.Type { return l.keys[i][k].typ }
+
+// Has tells whether row has an entry in index i.
+func (l *Layout) Has(i int, row []datum.Datum) bool {
+	at := l.filters[i]
+	return at < 0 || !row[at].IsNull() && row[at].Bool()
 }
 
 // Types are the types of all columns in storage order; not to be changed.
@@ -85,25 +149,25 @@ func (l *Layout) PrimaryKey(dst []byte, row []datum.Datum) []byte {
 }
 
 // IndexKey appends the key of row's entry in index i (a position in
-// Table.Indexes; 0 is the primary key).
+// Table.Indexes; 0 is the primary key), which it must have.
 func (l *Layout) IndexKey(dst []byte, i int, row []datum.Datum) []byte {
 	dst = append(dst, l.prefixes[i][:]...)
-	dst = l.appendColumns(dst, &l.indexes[i], row)
+	dst = appendKeys(dst, l.keys[i], row)
 	if i != 0 && !l.Exclusive(i, row) {
 		dst = l.IndexValue(dst, row)
 	}
 	return dst
 }
 
-// Exclusive reports whether row's entry in index i excludes all other rows with
-// the same key columns: the index is unique and none of them is null.
+// Exclusive reports whether row has an entry in index i that excludes all other
+// rows with the same keys: the index is unique and none of them is null.
 func (l *Layout) Exclusive(i int, row []datum.Datum) bool {
 	idx := &l.indexes[i]
-	if !idx.Unique && !idx.Primary {
+	if !idx.Unique && !idx.Primary || !l.Has(i, row) {
 		return false
 	}
-	for k := range idx.Keys {
-		if row[idx.Keys[k].Column].IsNull() {
+	for k := range l.keys[i] {
+		if row[l.keys[i][k].at].IsNull() {
 			return false
 		}
 	}
@@ -113,20 +177,39 @@ func (l *Layout) Exclusive(i int, row []datum.Datum) bool {
 // AppendKeyColumn appends key column k of index i with value d, as it stands in
 // keys of that index.
 func (l *Layout) AppendKeyColumn(dst []byte, i, k int, d datum.Datum) []byte {
-	key := &l.indexes[i].Keys[k]
-	return datum.AppendKeyColumn(dst, l.types[key.Column], d, key.Desc, key.NullsFirst)
+	key := &l.keys[i][k]
+	return datum.AppendKeyColumn(dst, key.typ, d, key.desc, key.nullsFirst)
+}
+
+// KeyText is a key of index i as messages show it: "(a, lower(b))=(1, x)".
+func (l *Layout) KeyText(i int, row []datum.Datum, format *datum.Format) string {
+	var names, values strings.Builder
+	for k := range l.keys[i] {
+		if k > 0 {
+			names.WriteString(", ")
+			values.WriteString(", ")
+		}
+		key := &l.keys[i][k]
+		names.WriteString(l.table.KeyText(&l.indexes[i].Keys[k], true))
+		if d := row[key.at]; d.IsNull() {
+			values.WriteString("null")
+		} else {
+			values.Write(key.typ.Append(nil, d, format))
+		}
+	}
+	return "(" + names.String() + ")=(" + values.String() + ")"
 }
 
 // IndexValue appends what entries of secondary indexes hold: the bytes of the
 // primary key after its prefix.
 func (l *Layout) IndexValue(dst []byte, row []datum.Datum) []byte {
-	return l.appendColumns(dst, &l.indexes[0], row)
+	return appendKeys(dst, l.keys[0], row)
 }
 
-func (l *Layout) appendColumns(dst []byte, idx *Index, row []datum.Datum) []byte {
-	for k := range idx.Keys {
-		key := &idx.Keys[k]
-		dst = datum.AppendKeyColumn(dst, l.types[key.Column], row[key.Column], key.Desc, key.NullsFirst)
+func appendKeys(dst []byte, keys []layoutKey, row []datum.Datum) []byte {
+	for k := range keys {
+		key := &keys[k]
+		dst = datum.AppendKeyColumn(dst, key.typ, row[key.at], key.desc, key.nullsFirst)
 	}
 	return dst
 }
@@ -144,7 +227,8 @@ func (l *Layout) Decoder(slots []int) *datum.RowDecoder {
 	return datum.NewRowDecoder(l.types, slots, l.missing)
 }
 
-// EachEntry calls put with every key and value that row has, the primary
+// EachEntry calls put with every key and value that row, extended by its
+// computed values, has, the primary
 // index's first: what an insert writes. The slices are only valid during the
 // call.
 func (l *Layout) EachEntry(row []datum.Datum, put func(key, value []byte) error) error {
@@ -155,6 +239,9 @@ func (l *Layout) EachEntry(row []datum.Datum, put func(key, value []byte) error)
 	}
 	var buf []byte
 	for i := 1; i < len(l.indexes); i++ {
+		if !l.Has(i, row) {
+			continue
+		}
 		buf = l.IndexKey(buf[:0], i, row)
 		if err := put(buf, pk); err != nil {
 			return err

@@ -256,6 +256,9 @@ func (r *resolver) table(t *Table) error {
 	if err := r.columns(t.Columns, &t.key); err != nil {
 		return fmt.Errorf("catalog: table %s: %w", t.Name, err)
 	}
+	if err := r.c.resolveKeys(t); err != nil {
+		return err
+	}
 	if t.RowType != 0 {
 		t.Row = datum.NewComposite(t.RowType, t.Name, fieldsOf(t.Columns))
 		t.Row.Schema = shownSchema(t.Schema)
@@ -297,6 +300,25 @@ func (c *Catalog) resolveColumns(name string, cols []Column) error {
 			return fmt.Errorf("catalog: column %s.%s has unknown type %d", name, cols[i].Name, cols[i].TypeOID)
 		}
 		cols[i].Type = datum.Type{Desc: d, Mod: cols[i].TypMod}
+	}
+	return nil
+}
+
+// resolveKeys fills in the types of index keys that are expressions; they are
+// built in or belong to columns of the table.
+func (c *Catalog) resolveKeys(t *Table) error {
+	for i := range t.Indexes {
+		for k := range t.Indexes[i].Keys {
+			key := &t.Indexes[i].Keys[k]
+			if key.Column >= 0 {
+				continue
+			}
+			d := c.TypeByOID(key.TypeOID)
+			if d == nil {
+				return fmt.Errorf("catalog: index %s has a key of unknown type %d", t.Indexes[i].Name, key.TypeOID)
+			}
+			key.Type = datum.Type{Desc: d, Mod: key.TypMod}
+		}
 	}
 	return nil
 }

@@ -39,7 +39,11 @@ func (k *fkProg) cascade(f *frame, c *fkCheck, rule string) error {
 	if err != nil {
 		return err
 	}
-	w := newTableWriter(k.from, k.fromLayout)
+	exprs, err := NewIndexExprs(k.from, k.fromLayout, f.env.Catalog)
+	if err != nil {
+		return err
+	}
+	w := newTableWriter(k.from, k.fromLayout, exprs)
 	old, now := make([]datum.Datum, len(k.from.Columns)), make([]datum.Datum, len(k.from.Columns))
 	for _, key := range keys {
 		if err := f.row(); err != nil {
@@ -204,7 +208,7 @@ func resolveForeignKey(from, ref *catalog.Table, fk *catalog.ForeignKey) (*plan.
 	}
 	for i := range ref.Indexes {
 		idx := &ref.Indexes[i]
-		if !idx.Unique && !idx.Primary || len(idx.Keys) != len(fk.RefColumns) {
+		if !idx.Unique && !idx.Primary || idx.Predicate != "" || len(idx.Keys) != len(fk.RefColumns) {
 			continue
 		}
 		cols := make([]int, 0, len(idx.Keys))
@@ -232,7 +236,7 @@ func resolveForeignKey(from, ref *catalog.Table, fk *catalog.ForeignKey) (*plan.
 
 // leads tells whether the first keys of an index are cols, in any order.
 func leads(idx *catalog.Index, cols []int) bool {
-	if len(idx.Keys) < len(cols) {
+	if len(idx.Keys) < len(cols) || idx.Predicate != "" {
 		return false
 	}
 	for _, key := range idx.Keys[:len(cols)] {

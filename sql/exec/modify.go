@@ -32,6 +32,7 @@ type modifyProg struct {
 	changed   []bool            // columns that may differ; nil: any
 	assigned  []bool            // columns that UPDATE names
 	decoder   *datum.RowDecoder // complete rows, in column order
+	exprs     *IndexExprs
 
 	hasReturning bool
 	returning    []evalFunc
@@ -122,6 +123,9 @@ func (c *compiler) modify(n *plan.Modify) (nodeProg, error) {
 		every[i] = i
 	}
 	p.decoder = l.Decoder(every)
+	if p.exprs, err = compileIndexExprs(n.Table, l, n.Computed); err != nil {
+		return nil, err
+	}
 	p.guarded = c.userCalls || p.triggers.has(true, true, n.Kind)
 	if p.triggers.has(true, true, plan.Update) {
 		p.changed = nil
@@ -178,7 +182,7 @@ func (c *compiler) conflict(n *plan.Conflict, l *catalog.Layout) (*conflictProg,
 func (p *modifyProg) deferWrites() { p.deferred = p.conflict == nil }
 
 func (p *modifyProg) iter() rowIter {
-	it := &modifyIter{p: p, child: p.child.iter(), w: newTableWriter(p.table, p.layout)}
+	it := &modifyIter{p: p, child: p.child.iter(), w: newTableWriter(p.table, p.layout, p.exprs)}
 	it.rows.width = len(p.keep)
 	n := len(p.table.Columns)
 	it.oldRow, it.newRow = make([]datum.Datum, n), make([]datum.Datum, n)
@@ -528,11 +532,15 @@ func (it *modifyIter) flush(f *frame) error {
 // what ON CONFLICT says otherwise.
 func (it *modifyIter) upsert(f *frame) (bool, error) {
 	p, k := it.p, it.p.conflict
+	row, err := it.w.extend(f, it.newRow)
+	if err != nil {
+		return false, err
+	}
 	for i := range p.table.Indexes {
-		if k.index >= 0 && i != k.index || !p.layout.Exclusive(i, it.newRow) {
+		if k.index >= 0 && i != k.index || !p.layout.Exclusive(i, row) {
 			continue
 		}
-		key := p.layout.IndexKey(it.w.scratch[:0], i, it.newRow)
+		key := p.layout.IndexKey(it.w.scratch[:0], i, row)
 		it.w.scratch = key
 		value, _, live, err := it.w.store(f).Get(key, mvcc.ReadExistence)
 		if err != nil {

@@ -344,7 +344,7 @@ func TestProvenanceScan(t *testing.T) {
 	rows := peopleRows()
 	d.load(tab, rows[0], rows[1]) // block 1
 	l, _ := catalog.NewLayout(tab)
-	w := newTableWriter(tab, l)
+	w := newTableWriter(tab, l, nil)
 	step := func(change func(f *frame) error) {
 		e := d.env()
 		f := &frame{}

@@ -77,7 +77,7 @@ func (c *compiler) ranges(n *plan.Scan, l *catalog.Layout, index int) ([]rangePr
 }
 
 func (c *compiler) rangeOf(n *plan.Scan, l *catalog.Layout, r *plan.Range) (p rangeProg, err error) {
-	keyType := func(k int) datum.Type { return l.Types()[n.Index.Keys[k].Column] }
+	keyType := func(k int) datum.Type { return l.KeyType(l.Position(n.Index), k) }
 	nulls := false
 	for k, eq := range r.Eq {
 		key := rangeKey{}

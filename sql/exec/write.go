@@ -19,13 +19,33 @@ type tableWriter struct {
 	table    *catalog.Table
 	layout   *catalog.Layout
 	hidden   int      // the column of the row identity, -1 if the table has a primary key
-	old, new [][]byte // keys per index
+	old, new [][]byte // keys per index; empty where a row has no entry
+	exprs    *IndexExprs
+	was, now []datum.Datum // old and new row with their computed values
 	row      []byte
 	scratch  []byte
 }
 
-func newTableWriter(t *catalog.Table, l *catalog.Layout) *tableWriter {
-	return &tableWriter{table: t, layout: l, hidden: t.RowIdentity(), old: make([][]byte, len(t.Indexes)), new: make([][]byte, len(t.Indexes))}
+func newTableWriter(t *catalog.Table, l *catalog.Layout, x *IndexExprs) *tableWriter {
+	return &tableWriter{table: t, layout: l, hidden: t.RowIdentity(), old: make([][]byte, len(t.Indexes)), new: make([][]byte, len(t.Indexes)), exprs: x}
+}
+
+// extend gives a new row its computed values.
+func (w *tableWriter) extend(f *frame, row []datum.Datum) (out []datum.Datum, err error) {
+	if w.exprs == nil {
+		return row, nil
+	}
+	w.now, err = w.exprs.Extend(f.env, w.now[:0], row)
+	return w.now, err
+}
+
+// extendOld does that for an old row.
+func (w *tableWriter) extendOld(f *frame, row []datum.Datum) (out []datum.Datum, err error) {
+	if w.exprs == nil {
+		return row, nil
+	}
+	w.was, err = w.exprs.Extend(f.env, w.was[:0], row)
+	return w.was, err
 }
 
 // store is the transaction on the store that holds the table.
@@ -47,7 +67,7 @@ func (w *tableWriter) identify(f *frame, row []datum.Datum) error {
 func (w *tableWriter) verify(f *frame, i int, row []datum.Datum) error {
 	_, _, live, err := w.store(f).Get(w.new[i], mvcc.ReadExistence)
 	if err == nil && live {
-		return errDuplicate(f, w.table, i, row)
+		return errDuplicate(f, w.table, w.layout, i, row)
 	}
 	return err
 }
@@ -58,8 +78,16 @@ func (w *tableWriter) insert(f *frame, row []datum.Datum) error {
 		return err
 	}
 	l := w.layout
+	row, err := w.extend(f, row)
+	if err != nil {
+		return err
+	}
 	for i := range w.new {
-		w.new[i] = l.IndexKey(w.new[i][:0], i, row)
+		w.new[i] = w.new[i][:0]
+		if !l.Has(i, row) {
+			continue
+		}
+		w.new[i] = l.IndexKey(w.new[i], i, row)
 		if l.Exclusive(i, row) && (i > 0 || w.hidden < 0) {
 			if err := w.verify(f, i, row); err != nil {
 				return err
@@ -72,6 +100,9 @@ func (w *tableWriter) insert(f *frame, row []datum.Datum) error {
 	}
 	suffix := w.new[0][catalog.PrefixLen:]
 	for i := 1; i < len(w.new); i++ {
+		if len(w.new[i]) == 0 {
+			continue
+		}
 		if err := w.store(f).PutInsert(w.new[i], suffix); err != nil {
 			return err
 		}
@@ -87,14 +118,25 @@ func (w *tableWriter) update(f *frame, old, row []datum.Datum, changed []bool) e
 		return err
 	}
 	l := w.layout
+	old, err := w.extendOld(f, old)
+	if err != nil {
+		return err
+	}
+	if row, err = w.extend(f, row); err != nil {
+		return err
+	}
 	moved := false
 	for i := range w.new {
 		w.old[i], w.new[i] = w.old[i][:0], w.new[i][:0]
 		if i > 0 && !moved && !w.concerns(i, changed) {
 			continue
 		}
-		w.old[i] = l.IndexKey(w.old[i], i, old)
-		w.new[i] = l.IndexKey(w.new[i], i, row)
+		if l.Has(i, old) {
+			w.old[i] = l.IndexKey(w.old[i], i, old)
+		}
+		if l.Has(i, row) {
+			w.new[i] = l.IndexKey(w.new[i], i, row)
+		}
 		if bytes.Equal(w.old[i], w.new[i]) {
 			continue
 		}
@@ -111,7 +153,7 @@ func (w *tableWriter) update(f *frame, old, row []datum.Datum, changed []bool) e
 	}
 	suffix := w.new[0][catalog.PrefixLen:]
 	for i := 1; i < len(w.new); i++ {
-		if len(w.new[i]) == 0 || !moved && bytes.Equal(w.old[i], w.new[i]) {
+		if (len(w.new[i]) == 0 || !moved) && bytes.Equal(w.old[i], w.new[i]) {
 			continue
 		}
 		if err := w.replace(f, i, suffix); err != nil {
@@ -121,13 +163,19 @@ func (w *tableWriter) update(f *frame, old, row []datum.Datum, changed []bool) e
 	return f.checkWrites(w.table)
 }
 
-// replace moves the entry in index i to its new key.
+// replace moves the entry in index i to its new key; there may be none before or
+// afterwards.
 func (w *tableWriter) replace(f *frame, i int, value []byte) error {
 	if bytes.Equal(w.old[i], w.new[i]) {
 		return w.store(f).PutUpdate(w.new[i], value)
 	}
-	if err := w.store(f).Delete(w.old[i]); err != nil {
-		return err
+	if len(w.old[i]) > 0 {
+		if err := w.store(f).Delete(w.old[i]); err != nil {
+			return err
+		}
+	}
+	if len(w.new[i]) == 0 {
+		return nil
 	}
 	return w.store(f).PutInsert(w.new[i], value)
 }
@@ -138,16 +186,23 @@ func (w *tableWriter) concerns(i int, changed []bool) bool {
 		return true
 	}
 	for _, k := range w.table.Indexes[i].Keys {
-		if changed[k.Column] {
+		if k.Column >= 0 && changed[k.Column] {
 			return true
 		}
 	}
-	return false
+	return w.exprs.concerns(i, changed)
 }
 
 // delete removes old, which is live.
 func (w *tableWriter) delete(f *frame, old []datum.Datum) error {
+	old, err := w.extendOld(f, old)
+	if err != nil {
+		return err
+	}
 	for i := range w.old {
+		if !w.layout.Has(i, old) {
+			continue
+		}
 		w.old[i] = w.layout.IndexKey(w.old[i][:0], i, old)
 		if err := w.store(f).Delete(w.old[i]); err != nil {
 			return err
@@ -178,15 +233,10 @@ func errCheck(f *frame, t *catalog.Table, name string, row []datum.Datum) error 
 	return e
 }
 
-func errDuplicate(f *frame, t *catalog.Table, index int, row []datum.Datum) error {
+func errDuplicate(f *frame, t *catalog.Table, l *catalog.Layout, index int, row []datum.Datum) error {
 	idx := &t.Indexes[index]
 	e := pgerr.New(pgerr.UniqueViolation, "duplicate key value violates unique constraint %q", idx.Name)
-	cols := make([]int, len(idx.Keys))
-	vals := make([]datum.Datum, len(idx.Keys))
-	for i, k := range idx.Keys {
-		cols[i], vals[i] = k.Column, row[k.Column]
-	}
-	e.Detail = "Key " + keyText(f, t, cols, vals) + " already exists."
+	e.Detail = "Key " + l.KeyText(index, row, f.env.Ctx.Format) + " already exists."
 	e.Schema, e.Table, e.Constraint = t.Schema, t.Name, idx.Name
 	return e
 }

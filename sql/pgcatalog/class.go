@@ -5,6 +5,8 @@ import (
 
 	"github.com/tallystick/tallystick/sql/catalog"
 	"github.com/tallystick/tallystick/sql/datum"
+	"github.com/tallystick/tallystick/sql/parse"
+	"github.com/tallystick/tallystick/sql/plan"
 )
 
 // The OIDs that stand for fixed objects, as in PostgreSQL.
@@ -224,14 +226,48 @@ func attributes(env *Env, next func() *row, emit func() error) error {
 	}
 	return eachIndex(env, func(t *catalog.Table, idx *catalog.Index) error {
 		for i, k := range idx.Keys {
-			col := t.Columns[k.Column]
-			attributeRow(next(), idx.OID, i+1, &column{name: col.Name, typ: col.Type})
+			attributeRow(next(), idx.OID, i+1, indexColumn(t, idx, k))
+			if err := emit(); err != nil {
+				return err
+			}
+		}
+		for i, c := range idx.Include {
+			attributeRow(next(), idx.OID, len(idx.Keys)+i+1, &column{name: t.Columns[c].Name, typ: t.Columns[c].Type})
 			if err := emit(); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// indexColumn is a key of an index as pg_attribute has it; expressions are named
+// after their functions, or expr, and numbered (index.c, ChooseIndexColumnNames).
+func indexColumn(t *catalog.Table, idx *catalog.Index, k catalog.IndexKey) *column {
+	if k.Column >= 0 {
+		return &column{name: t.Columns[k.Column].Name, typ: t.Columns[k.Column].Type}
+	}
+	names := map[string]bool{}
+	for _, o := range idx.Keys {
+		name := ""
+		if o.Column >= 0 {
+			name = t.Columns[o.Column].Name
+		} else {
+			base := "expr"
+			if node, err := parse.Expression(o.Expr); err == nil {
+				base = plan.IndexColumnName(node)
+			}
+			name = base
+			for n := 1; names[name]; n++ {
+				name = base + itoa(n)
+			}
+		}
+		names[name] = true
+		if o == k {
+			return &column{name: name, typ: k.Type}
+		}
+	}
+	return &column{name: "expr", typ: k.Type}
 }
 
 func attributeRow(r *row, rel datum.OID, num int, c *column) {
@@ -312,6 +348,18 @@ func indexes(env *Env, next func() *row, emit func() error) error {
 		r.bools(true, "indisvalid", "indisready", "indislive")
 		r.set("indkey", vector(datum.Int2Vector, keys)).set("indoption", vector(datum.Int2Vector, opts))
 		r.set("indcollation", vector(datum.OIDVector, zero)).set("indclass", vector(datum.OIDVector, zero))
+		if idx.Predicate != "" {
+			r.str("indpred", idx.Predicate)
+		}
+		var exprs []string
+		for i := range idx.Keys {
+			if idx.Keys[i].Column < 0 {
+				exprs = append(exprs, idx.Keys[i].Expr)
+			}
+		}
+		if exprs != nil {
+			r.str("indexprs", strings.Join(exprs, ", "))
+		}
 		return emit()
 	})
 }

@@ -54,7 +54,7 @@ func (env *Env) reliedOn(fk *catalog.ForeignKey) *catalog.Index {
 	}
 	for i := range ref.Indexes {
 		idx := &ref.Indexes[i]
-		if !idx.Unique || len(idx.Keys) != len(fk.RefColumns) {
+		if !idx.Unique || idx.Predicate != "" || len(idx.Keys) != len(fk.RefColumns) {
 			continue
 		}
 		covers := true

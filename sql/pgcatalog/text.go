@@ -78,20 +78,20 @@ func (env *Env) indexDef(oid datum.OID, args []int64, path []string) (out string
 	}
 	if len(args) > 1 && args[1] > 0 {
 		if int(args[1]) <= len(at.index.Keys) {
-			out = datum.QuoteIdent(at.table.Columns[at.index.Keys[args[1]-1].Column].Name)
+			out = at.table.KeyText(&at.index.Keys[args[1]-1], len(args) > 2 && args[2] != 0)
 		}
 		return out, true
 	}
 	qualified := len(args) < 3 || args[2] == 0 || !slices.Contains(path, at.table.Schema)
-	return indexDefinition(at.table, at.index, qualified), true
+	return indexDefinition(at.table, at.index, qualified, len(args) > 2 && args[2] != 0), true
 }
 
 // IndexDefinition is the CREATE INDEX statement of an index.
 func IndexDefinition(t *catalog.Table, idx *catalog.Index) string {
-	return indexDefinition(t, idx, true)
+	return indexDefinition(t, idx, true, false)
 }
 
-func indexDefinition(t *catalog.Table, idx *catalog.Index, qualified bool) string {
+func indexDefinition(t *catalog.Table, idx *catalog.Index, qualified, pretty bool) string {
 	var b strings.Builder
 	b.WriteString("CREATE ")
 	if idx.Unique {
@@ -106,7 +106,7 @@ func indexDefinition(t *catalog.Table, idx *catalog.Index, qualified bool) strin
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(datum.QuoteIdent(t.Columns[k.Column].Name))
+		b.WriteString(t.KeyText(&k, pretty))
 		if k.Desc {
 			b.WriteString(" DESC")
 		}
@@ -121,6 +121,9 @@ func indexDefinition(t *catalog.Table, idx *catalog.Index, qualified bool) strin
 	b.WriteString(")")
 	if len(idx.Include) > 0 {
 		b.WriteString(" INCLUDE (" + columnList(t, idx.Include) + ")")
+	}
+	if idx.Predicate != "" {
+		b.WriteString(" WHERE " + idx.PredicateText(pretty))
 	}
 	return b.String()
 }

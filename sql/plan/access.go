@@ -19,8 +19,9 @@ const (
 	eqRows       = 10   // rows per value of an index that is not unique
 	rangeRows    = 1000 // rows between two bounds
 	halfRows     = 30000
-	lookupCost   = 4 // finding the start of a range
-	entryCost    = 3 // following an index entry to its row
+	partialRows  = 20000 // entries of a partial index
+	lookupCost   = 4     // finding the start of a range
+	entryCost    = 3     // following an index entry to its row
 	contractScan = 100
 )
 
@@ -57,7 +58,7 @@ func (p *planner) bestPath(r *rel, conds []Expr, available []*rel) path {
 	}
 	cmps := p.comparisons(r, conds, available)
 	for i := range r.table.Indexes {
-		if pt, ok := p.indexPath(r, &r.table.Indexes[i], cmps); ok && pt.cost < best.cost {
+		if pt, ok := p.indexPath(r, &r.table.Indexes[i], cmps, conds); ok && pt.cost < best.cost {
 			best = pt
 		}
 	}
@@ -85,7 +86,7 @@ func (p *planner) alternativesPath(r *rel, conds []Expr, available []*rel) (path
 		for i := range r.table.Indexes {
 			pt := path{index: &r.table.Indexes[i]}
 			for _, arm := range or.Args {
-				one, ok := p.indexPath(r, pt.index, p.comparisons(r, conjuncts(arm), available))
+				one, ok := p.indexPath(r, pt.index, p.comparisons(r, conjuncts(arm), available), conds)
 				if !ok {
 					pt.ranges = nil
 					break
@@ -105,17 +106,18 @@ func (p *planner) alternativesPath(r *rel, conds []Expr, available []*rel) (path
 // secondary index says nothing about older versions of its row.
 func (p *planner) provenancePath(r *rel, conds []Expr, available []*rel, full path) path {
 	cmps := p.comparisons(r, conds, available)
-	if pt, ok := p.indexPath(r, r.table.Primary(), cmps); ok {
+	if pt, ok := p.indexPath(r, r.table.Primary(), cmps, nil); ok {
 		return pt
 	}
 	return full
 }
 
-// comparisons groups the usable conjuncts by the column of r they bound.
+// comparisons groups the usable conjuncts by the column of r they bound, or by
+// the expression of an index: see keyOf.
 func (p *planner) comparisons(r *rel, conds []Expr, available []*rel) map[int][]comparison {
 	out := map[int][]comparison{}
 	add := func(cond, column Expr, op string, value Expr) bool {
-		i, ok := p.columnOf(column, r)
+		i, ok := p.keyOf(column, r)
 		if !ok || p.refersTo(value, r) || !p.known(value, available) || hasVolatile(value) {
 			return false
 		}
@@ -137,7 +139,7 @@ func (p *planner) comparisons(r *rel, conds []Expr, available []*rel) map[int][]
 				add(cond, e.Left, "in", e.Array)
 			}
 		case *IsNull:
-			if i, ok := p.columnOf(e.Arg, r); ok && !e.Not {
+			if i, ok := p.keyOf(e.Arg, r); ok && !e.Not {
 				out[i] = append(out[i], comparison{cond, "isnull", nil})
 			}
 		case *Slot, *BoolOp, *BoolTest:
@@ -204,14 +206,18 @@ func (p *planner) columnOf(e Expr, r *rel) (int, bool) {
 }
 
 // indexPath bounds as many leading key columns of an index as the comparisons
-// allow.
-func (p *planner) indexPath(r *rel, idx *catalog.Index, cmps map[int][]comparison) (path, bool) {
+// allow. A partial index serves if its predicate follows from conds, then also
+// as a whole.
+func (p *planner) indexPath(r *rel, idx *catalog.Index, cmps map[int][]comparison, conds []Expr) (path, bool) {
 	pt := path{index: idx, rows: nominalRows}
+	if !p.usable(r, idx, conds) {
+		return pt, false
+	}
 	rg := Range{}
 	list := 1.0
 	closed := false // a list or an inequality ends the bounded prefix
 	for k := 0; k < len(idx.Keys) && !closed; k++ {
-		cands := cmps[idx.Keys[k].Column]
+		cands := cmps[p.keyPlace(r, idx, k)]
 		switch {
 		case p.takeEq(&pt, &rg, cands):
 			pt.eq++
@@ -223,7 +229,7 @@ func (p *planner) indexPath(r *rel, idx *catalog.Index, cmps map[int][]compariso
 			closed = true
 		}
 	}
-	if len(pt.used) == 0 {
+	if len(pt.used) == 0 && idx.Predicate == "" {
 		return pt, false
 	}
 	all := pt.eq == len(idx.Keys) || rg.In != nil && pt.eq+1 == len(idx.Keys)
@@ -234,6 +240,8 @@ func (p *planner) indexPath(r *rel, idx *catalog.Index, cmps map[int][]compariso
 		pt.rows = rangeRows
 	case rg.Lo != nil || rg.Hi != nil:
 		pt.rows = halfRows
+	case len(pt.used) == 0:
+		pt.rows = partialRows
 	default:
 		pt.rows = eqRows * list
 	}
@@ -243,7 +251,9 @@ func (p *planner) indexPath(r *rel, idx *catalog.Index, cmps map[int][]compariso
 	for i := 1; i < pt.eq && !(all && idx.Unique); i++ {
 		pt.rows = max(pt.rows/2, 1)
 	}
-	pt.ranges = []Range{rg}
+	if len(pt.used) > 0 {
+		pt.ranges = []Range{rg}
+	}
 	pt.cost = lookupCost*list + pt.rows
 	if !idx.Primary {
 		pt.cost += entryCost * pt.rows

@@ -17,6 +17,8 @@ type namer struct {
 	qualify bool
 	format  *datum.Format
 	visited map[int]bool // slots being written, against plans that refer to themselves
+	// params are the texts of parameters, where these are columns.
+	params []string
 }
 
 // slotSource is the origin of a slot: a column of a relation, an expression,
@@ -88,6 +90,15 @@ func (nm *namer) learn(n Node, relations *int) {
 			nm.tableSlots("excluded", n.NewSlots, func(i int) string { return n.Table.Columns[i].Name })
 		}
 	}
+}
+
+// caseArgs notes what simple CASE expressions compare.
+func (nm *namer) caseArgs(e Expr) {
+	walk1(e, func(x Expr) {
+		if c, ok := x.(*Case); ok && c.Arg != nil {
+			nm.slots[c.ArgSlot] = slotSource{expr: c.Arg}
+		}
+	})
 }
 
 // computed notes that a slot holds an expression; one that reads the slot itself
@@ -217,6 +228,9 @@ func (nm *namer) expr(e Expr) string {
 	case *Slot:
 		return nm.slot(e)
 	case *Param:
+		if e.Index < len(nm.params) {
+			return nm.params[e.Index]
+		}
 		return "$" + itoa(e.Index+1)
 	case *Call:
 		return nm.call(e)
@@ -452,15 +466,22 @@ func (nm *namer) call(e *Call) string {
 }
 
 func (nm *namer) cast(arg Expr, t datum.Type) string {
-	s := nm.expr(arg)
-	if !strings.HasPrefix(s, "(") {
-		s = "(" + s + ")"
-	}
-	return s + "::" + datum.FormatType(t)
+	return "(" + nm.expr(arg) + ")::" + datum.FormatType(t)
 }
 
 func (nm *namer) caseText(e *Case) string {
 	var b strings.Builder
+	if nm.params != nil { // as pg_get_indexdef and the like write it
+		b.WriteString("\nCASE")
+		for _, w := range e.Whens {
+			b.WriteString("\n    WHEN " + nm.expr(w.Cond) + " THEN " + nm.expr(w.Result))
+		}
+		if e.Else != nil {
+			b.WriteString("\n    ELSE " + nm.expr(e.Else))
+		}
+		b.WriteString("\nEND")
+		return b.String()
+	}
 	b.WriteString("CASE")
 	for _, w := range e.Whens {
 		b.WriteString(" WHEN " + nm.expr(w.Cond) + " THEN " + nm.expr(w.Result))

@@ -205,7 +205,7 @@ func describeScan(n *Scan) (string, details) {
 }
 
 func describeRange(n *Scan, r *Range) string {
-	key := func(i int) string { return n.Table.Columns[n.Index.Keys[i].Column].Name }
+	key := func(i int) string { return n.Table.KeyText(&n.Index.Keys[i], false) }
 	var parts []string
 	for i, k := range r.Eq {
 		if k.Value == nil {

@@ -345,7 +345,11 @@ func (x *explainer) blocks(out *ExplainNode, n *Scan) {
 
 // column names key column k of the scanned index as expressions name it.
 func (x *explainer) column(n *Scan, k int) string {
-	name := datum.QuoteIdent(n.Table.Columns[n.Index.Keys[k].Column].Name)
+	key := &n.Index.Keys[k]
+	if key.Column < 0 {
+		return n.Table.KeyText(key, false)
+	}
+	name := datum.QuoteIdent(n.Table.Columns[key.Column].Name)
 	if x.nm.qualify {
 		return datum.QuoteIdent(aliasOr(n.Alias, n.Table.Name)) + "." + name
 	}
@@ -413,7 +417,7 @@ func (x *explainer) reads(n *Scan) string {
 func (x *explainer) rangeText(n *Scan, r *Range) string {
 	var parts []string
 	col := func(k int) string {
-		return datum.QuoteIdent(n.Table.Columns[n.Index.Keys[k].Column].Name)
+		return n.Table.KeyText(&n.Index.Keys[k], false)
 	}
 	k := 0
 	for _, eq := range r.Eq {
@@ -503,6 +507,9 @@ func (x *explainer) verified(n *Modify) []string {
 
 // touches tells that a change can make a new key of a unique index.
 func touches(n *Modify, idx *catalog.Index) bool {
+	if idx.Computed() {
+		return n.Kind != Delete // it may depend on any column
+	}
 	if n.Kind == Merge {
 		changed := n.changedBy()
 		return n.does(Insert) || slices.ContainsFunc(idx.Keys, func(k catalog.IndexKey) bool { return changed[k.Column] })

@@ -328,6 +328,9 @@ func (p *planner) rowRules(m *Modify) error {
 		}
 		m.Checks = append(m.Checks, CheckExpr{c.Name, e})
 	}
+	if err := p.indexExpressions(m); err != nil {
+		return err
+	}
 	return p.foreignKeys(m)
 }
 
@@ -374,7 +377,7 @@ func (p *planner) foreignKey(fk *catalog.ForeignKey, from, ref *catalog.Table) (
 	c := ForeignKeyCheck{FK: fk, From: from, Ref: ref}
 	for i := range ref.Indexes {
 		idx := &ref.Indexes[i]
-		if cols, ok := matchKey(idx, fk); ok && idx.Unique {
+		if cols, ok := matchKey(idx, fk); ok && idx.Unique && idx.Predicate == "" {
 			c.RefIndex, c.Columns = idx, cols
 			break
 		}
@@ -410,7 +413,7 @@ func matchKey(idx *catalog.Index, fk *catalog.ForeignKey) ([]int, bool) {
 
 // leads tells whether the first key columns of idx are cols, in any order.
 func leads(idx *catalog.Index, cols []int) bool {
-	if len(idx.Keys) < len(cols) {
+	if len(idx.Keys) < len(cols) || idx.Predicate != "" {
 		return false
 	}
 	for _, k := range idx.Keys[:len(cols)] {
@@ -450,7 +453,7 @@ func (p *planner) onConflict(n *pg.OnConflictClause, m *Modify, name string, s *
 	}
 	c := &Conflict{}
 	if n.Infer != nil {
-		idx, err := p.arbiter(n.Infer, m.Table)
+		idx, err := p.arbiter(n.Infer, m.Table, name)
 		if err != nil {
 			return err
 		}
@@ -482,31 +485,81 @@ func (p *planner) onConflict(n *pg.OnConflictClause, m *Modify, name string, s *
 }
 
 // arbiter finds the unique index that ON CONFLICT means.
-func (p *planner) arbiter(n *pg.InferClause, t *catalog.Table) (*catalog.Index, error) {
+func (p *planner) arbiter(n *pg.InferClause, t *catalog.Table, name string) (*catalog.Index, error) {
 	if n.Conname != "" {
 		for i := range t.Indexes {
-			if t.Indexes[i].Name == n.Conname && t.Indexes[i].Unique {
+			if t.Indexes[i].Name == n.Conname && t.Indexes[i].Unique && t.Indexes[i].Constraint {
 				return &t.Indexes[i], nil
 			}
 		}
 		return nil, p.errAt(n.Location, pgerr.UndefinedObject, "constraint \"%s\" for table \"%s\" does not exist", n.Conname, t.Name)
 	}
-	var cols []int
+	r, s := p.inferred(t, name)
+	var places []int
 	for _, el := range n.IndexElems {
-		name := el.GetIndexElem().Name
-		if name == "" {
-			return nil, p.at(pgerr.NotBuilt("ON CONFLICT over an expression is not supported"), n.Location)
+		at, err := p.inferElement(el.GetIndexElem(), r, s, n.Location)
+		if err != nil {
+			return nil, err
 		}
-		i := t.Column(name)
-		if i < 0 {
-			return nil, p.errAt(n.Location, pgerr.UndefinedColumn, "column \"%s\" does not exist", name)
-		}
-		cols = append(cols, i)
+		places = append(places, at)
 	}
+	var conds []Expr
+	if n.WhereClause != nil {
+		cond, err := p.condition(n.WhereClause, s, "WHERE")
+		if err != nil {
+			return nil, err
+		}
+		conds = conjuncts(cond)
+	}
+	var partial *catalog.Index
 	for i := range t.Indexes {
-		if idx := &t.Indexes[i]; idx.Unique && len(idx.Keys) == len(cols) && leads(idx, cols) {
+		idx := &t.Indexes[i]
+		if !p.inferredIndex(idx, places, conds, r) {
+			continue
+		}
+		if idx.Predicate == "" {
 			return idx, nil
 		}
+		if partial == nil {
+			partial = idx
+		}
+	}
+	if partial != nil {
+		return partial, nil
 	}
 	return nil, p.errAt(n.Location, pgerr.InvalidColumnReference, "there is no unique or exclusion constraint matching the ON CONFLICT specification")
+}
+
+// inferred is the table of an INSERT as the elements of ON CONFLICT see it.
+func (p *planner) inferred(t *catalog.Table, name string) (*rel, *scope) {
+	slots := p.newSlots(len(t.Columns))
+	r := p.slotsRel(t, name, slots)
+	r.scan = &Scan{Table: t, Slots: slots, Sys: noSysSlots()} // gives the columns their places; it is never run
+	for _, s := range slots {
+		p.owner[s] = r
+	}
+	return r, &scope{rels: []*rel{r}, noAggs: "ON CONFLICT"}
+}
+
+// inferElement is the place of a column or expression in [planner.keyOf]; -2 if
+// no index has it.
+func (p *planner) inferElement(el *pg.IndexElem, r *rel, s *scope, loc int32) (int, error) {
+	if el.Name != "" {
+		i := r.table.Column(el.Name)
+		if i < 0 {
+			return 0, p.errAt(loc, pgerr.UndefinedColumn, "column \"%s\" does not exist", el.Name)
+		}
+		return i, nil
+	}
+	e, err := p.expr(el.Expr, s, "ON CONFLICT")
+	if err != nil {
+		return 0, err
+	}
+	if e, err = p.settle(e); err != nil {
+		return 0, err
+	}
+	if at, ok := p.keyOf(e, r); ok {
+		return at, nil
+	}
+	return -2, nil
 }

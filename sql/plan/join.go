@@ -302,7 +302,7 @@ func (p *planner) useOrder(it *item, pt *path, order *wantedOrder, conds []Expr)
 	if order.limited { // of a range only the first rows are read
 		cmps := p.comparisons(r, conds, nil)
 		for i := range r.table.Indexes {
-			if try, ok := p.indexPath(r, &r.table.Indexes[i], cmps); ok && p.delivers(r, &try, order) {
+			if try, ok := p.indexPath(r, &r.table.Indexes[i], cmps, conds); ok && p.delivers(r, &try, order) {
 				*pt, order.met = try, true
 				return
 			}
@@ -310,7 +310,7 @@ func (p *planner) useOrder(it *item, pt *path, order *wantedOrder, conds []Expr)
 	}
 	for i := range r.table.Indexes {
 		idx := &r.table.Indexes[i]
-		if !idx.Primary && !order.limited {
+		if !idx.Primary && !order.limited || !p.usable(r, idx, conds) {
 			continue // following every entry costs more than sorting
 		}
 		try := *pt
@@ -331,11 +331,11 @@ func (p *planner) delivers(r *rel, pt *path, order *wantedOrder) bool {
 	k := 0 // next index key
 	reverse, decided := false, false
 	for _, want := range order.keys {
-		col, ok := p.columnOf(want.Expr, r)
+		col, ok := p.keyOf(want.Expr, r)
 		if !ok {
 			return false
 		}
-		if p.boundColumn(pt, col) {
+		if p.boundColumn(r, pt, col) {
 			continue
 		}
 		for k < pt.eq {
@@ -348,7 +348,7 @@ func (p *planner) delivers(r *rel, pt *path, order *wantedOrder) bool {
 			break // the primary key decides: further keys cannot matter
 		}
 		key := pt.index.Keys[k]
-		if key.Column != col {
+		if p.keyPlace(r, pt.index, k) != col {
 			return false
 		}
 		back := key.Desc != want.Desc
@@ -356,7 +356,7 @@ func (p *planner) delivers(r *rel, pt *path, order *wantedOrder) bool {
 			return false
 		}
 		nullsFirst := key.NullsFirst != back
-		if !r.table.Columns[col].NotNull && !order.noNulls && nullsFirst != want.NullsFirst {
+		if (col >= len(r.table.Columns) || !r.table.Columns[col].NotNull) && !order.noNulls && nullsFirst != want.NullsFirst {
 			return false
 		}
 		reverse, decided = back, true
@@ -367,9 +367,9 @@ func (p *planner) delivers(r *rel, pt *path, order *wantedOrder) bool {
 }
 
 // boundColumn tells that the path holds a column at one value.
-func (p *planner) boundColumn(pt *path, col int) bool {
+func (p *planner) boundColumn(r *rel, pt *path, col int) bool {
 	for k := 0; k < pt.eq; k++ {
-		if pt.index.Keys[k].Column == col {
+		if p.keyPlace(r, pt.index, k) == col {
 			return true
 		}
 	}

@@ -44,6 +44,9 @@ type Modify struct {
 	// Actions are the WHEN clauses of MERGE. Old is the row that matches, all null
 	// if none does; New is not used.
 	Actions []MergeAction
+	// Computed is what the indexes of the table compute of a row: see
+	// [IndexExpressions].
+	Computed []*ExprPlan
 	// ForeignKeys are the constraints of this table to verify after a change of
 	// their columns; Referenced those of other tables that refer to this one.
 	ForeignKeys []ForeignKeyCheck

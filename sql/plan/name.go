@@ -25,6 +25,15 @@ func figureName(n *pg.Node) string {
 	return "?column?"
 }
 
+// IndexColumnName is the name of an index's key that is an expression
+// (FigureIndexColname), before it is made unique.
+func IndexColumnName(n *pg.Node) string {
+	if name, strength := suggestName(n); strength > noName {
+		return name
+	}
+	return "expr"
+}
+
 func suggestName(n *pg.Node) (string, nameStrength) {
 	if n == nil {
 		return "", noName

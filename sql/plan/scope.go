@@ -25,6 +25,8 @@ type rel struct {
 	row    *datum.Desc // type of the item as a whole; nil: an anonymous record
 	cscan  *CTEScan
 	table  *catalog.Table
+	// indexes are the expressions of the table's indexes, once they were asked for.
+	indexes *rowIndexes
 	// computed are the slots of merged columns that a join computes; such a rel has
 	// no columns and no name.
 	computed []int

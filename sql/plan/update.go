@@ -57,6 +57,9 @@ func (p *planner) deleteStmt(n *pg.DeleteStmt, s *scope) (*query, error) {
 	if err := p.referencing(m); err != nil {
 		return nil, err
 	}
+	if err := p.indexExpressions(m); err != nil {
+		return nil, err
+	}
 	if err := p.triggers(m, "DELETE"); err != nil {
 		return nil, err
 	}

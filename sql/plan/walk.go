@@ -500,7 +500,13 @@ func eachOperand(e Expr, f func(*Expr)) {
 // printer writes a form of expressions that is equal for equal ones. Slots that
 // belong to one expression alone (the operand of a simple CASE, the element of
 // an array that is converted) are numbered by it.
-type printer struct{ own map[int]int }
+type printer struct {
+	own map[int]int
+	// columns are slots that stand for columns of a row; row tells that parameters
+	// do.
+	columns map[int]int
+	row     bool
+}
 
 func (p *printer) name(slot int) {
 	if p.own == nil {
@@ -509,8 +515,24 @@ func (p *printer) name(slot int) {
 	p.own[slot] = len(p.own)
 }
 
+// column is the position of the column that e stands for.
+func (p *printer) column(e Expr) (int, bool) {
+	switch e := e.(type) {
+	case *Slot:
+		i, ok := p.columns[e.Index]
+		return i, ok
+	case *Param:
+		return e.Index, p.row
+	}
+	return 0, false
+}
+
 func (p *printer) print(dst []byte, e Expr) []byte {
-	dst = fmt.Appendf(dst, "%T(", e)
+	if i, ok := p.column(e); ok {
+		dst = fmt.Appendf(dst, "column(%d", i)
+	} else {
+		dst = fmt.Appendf(dst, "%T(", e)
+	}
 	dst = binary.BigEndian.AppendUint32(dst, uint32(e.Type().OID))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(e.Type().Mod))
 	switch e := e.(type) {
@@ -526,7 +548,7 @@ func (p *printer) print(dst []byte, e Expr) []byte {
 	case *Slot:
 		if n, ok := p.own[e.Index]; ok {
 			dst = fmt.Appendf(dst, "o%d", n)
-		} else {
+		} else if _, ok := p.columns[e.Index]; !ok {
 			dst = fmt.Appendf(dst, "s%d", e.Index)
 		}
 	case *Case:
@@ -537,7 +559,9 @@ func (p *printer) print(dst []byte, e Expr) []byte {
 	case *CoerceArray:
 		p.name(e.ElemSlot)
 	case *Param:
-		dst = fmt.Appendf(dst, "p%d", e.Index)
+		if !p.row {
+			dst = fmt.Appendf(dst, "p%d", e.Index)
+		}
 	case *Call:
 		dst = fmt.Appendf(dst, "f%d", e.Func.OID)
 	case *UserCall:

@@ -72,7 +72,8 @@ var stableInContracts = map[string]string{
 	"the transaction and the snapshot": "tx_time tx_id tx_user tx_org block_height block_timestamp",
 	"the zone is UTC": `date_trunc date_part extract timestamptz date time timetz to_char to_date to_timestamp timestamp
 		make_timestamptz generate_series overlaps timestamptz_pl_interval timestamptz_mi_interval
-		interval_pl_timestamptz timezone age`,
+		interval_pl_timestamptz timezone age jsonb_path_exists_tz jsonb_path_match_tz jsonb_path_query_tz
+		jsonb_path_query_array_tz jsonb_path_query_first_tz`,
 	"text has the contract's format": `concat concat_ws format quote_literal quote_nullable textanycat anytextcat
 		array_to_string to_json to_jsonb json_build_array json_build_object jsonb_build_array jsonb_build_object
 		row_to_json array_to_json json_agg jsonb_agg json_object_agg jsonb_object_agg json_populate_record

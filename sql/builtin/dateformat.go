@@ -14,10 +14,11 @@ import (
 
 // dateNode is one element of a date pattern.
 type dateNode struct {
-	key  string // a key word as written, "" for literal text
-	text string // literal text, one character
-	fm   bool   // no padding
-	th   string // ordinal suffix: "TH", "th" or none
+	key    string // a key word as written, "" for literal text
+	text   string // literal text, one character
+	fm     bool   // no padding
+	th     string // ordinal suffix: "TH", "th" or none
+	quoted bool   // text from double quotes
 }
 
 // dateKeys are the key words in upper case; all also exist in lower case, and
@@ -68,7 +69,7 @@ func parseDateFormat(s string) []dateNode {
 			var text string
 			text, s = quotedText(s[1:])
 			for _, r := range text {
-				nodes = append(nodes, dateNode{text: string(r)})
+				nodes = append(nodes, dateNode{text: string(r), quoted: true})
 			}
 			continue
 		}

@@ -30,6 +30,9 @@ type dateReader struct {
 	s     string
 	skip  int // extra blanks passed over
 	fixed bool
+	// exact is the SQL standard's mode, for .datetime() of path expressions:
+	// separators match exactly and all of the input is read.
+	exact bool
 	f     parsedFields
 }
 
@@ -48,11 +51,24 @@ func (r *dateReader) blanks() {
 }
 
 func parseByPattern(s, format string) (*parsedFields, error) {
-	nodes := parseDateFormat(format)
-	r := dateReader{s: s, f: parsedFields{values: make(map[string]int)}}
+	return readByPattern(s, parseDateFormat(format), false)
+}
+
+func readByPattern(s string, nodes []dateNode, exact bool) (*parsedFields, error) {
+	r := dateReader{s: s, exact: exact, f: parsedFields{values: make(map[string]int)}}
 	for i, n := range nodes {
 		if r.s == "" {
+			if exact {
+				return nil, datetimeFormat("input string is too short for datetime format")
+			}
 			break
+		}
+		if n.key == "" && exact && !n.quoted {
+			if r.s[0] != n.text[0] {
+				return nil, datetimeFormat("unmatched format separator \"%c\"", n.text[0])
+			}
+			r.s = r.s[1:]
+			continue
 		}
 		if n.key == "" {
 			r.literal(n.text, i == 0)
@@ -68,10 +84,13 @@ func parseByPattern(s, format string) (*parsedFields, error) {
 		if err := r.field(n, nextIsNoDigit(nodes, i)); err != nil {
 			return nil, err
 		}
-		if !r.fixed {
+		if !r.fixed && !exact {
 			r.skip = 0
 			r.blanks()
 		}
+	}
+	if r.blanks(); exact && r.s != "" {
+		return nil, datetimeFormat("trailing characters remain in input string after datetime format")
 	}
 	return &r.f, nil
 }

@@ -8,7 +8,7 @@ var (
 		datetimeEvals, crossComparisons(), clockEvals, chainEvals, systemEvals, catalogEvals(), sizeEvals,
 		sequenceEvals, transcendentalEvals, numFormatEvals, dateFormatEvals, inetEvals, rangeEvals,
 	}
-	binds    = []bindMap{textBinds, quoteBinds, arrayBinds, jsonMakeBinds, populateBinds, systemBinds, catalogBinds(), enumBinds, rangeBinds, multirangeBinds}
+	binds    = []bindMap{textBinds, quoteBinds, arrayBinds, jsonMakeBinds, populateBinds, systemBinds, catalogBinds(), enumBinds, rangeBinds, multirangeBinds, jsonPathBinds}
 	sets     = []setMap{regexSets, arrayTextSets, seriesSets, jsonSets, jsonbSets, systemSets}
-	bindSets = []bindSetMap{seriesBindSets, populateBindSets, multirangeBindSets}
+	bindSets = []bindSetMap{seriesBindSets, populateBindSets, multirangeBindSets, jsonPathBindSets}
 )

@@ -509,6 +509,8 @@ var operators = []operRow{
 	{3965, "json ->> int4", 3950, "", ""},
 	{3966, "json #> text[]", 3951, "", ""},
 	{3967, "json #>> text[]", 3953, "", ""},
+	{4012, "jsonb @? jsonpath", 4010, "", ""},
+	{4013, "jsonb @@ jsonpath", 4011, "", ""},
 	{4035, "anymultirange &> anyrange", 4268, "", ""},
 	{4142, "anymultirange &> anymultirange", 4269, "", ""},
 	{4179, "anyrange -|- anymultirange", 4255, "-|-", ""},

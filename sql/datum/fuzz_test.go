@@ -10,10 +10,14 @@ import (
 // accepts must survive the way out and back.
 
 func fuzzTypes() []Type {
-	return append(propertyTypes(), T(JSON), T(Int8.Array), T(XID), T(CID), T(Inet), T(Cidr))
+	return append(propertyTypes(), T(JSON), T(Int8.Array), T(XID), T(CID), T(Inet), T(Cidr), T(JSONPathType))
 }
 
 func FuzzParse(f *testing.F) {
+	for _, path := range []string{`strict $.a[*] ? (@."b" > 1 && exists (@.c)).keyvalue()`, `lax -$.**{1 to last}[last - 1, 0 to 2].datetime("HH24")`,
+		`$ ? (@ like_regex "^a" flag "i" || !(@ starts with $v))`} {
+		f.Add(uint8(len(fuzzTypes())-1), path)
+	}
 	for _, c := range handCases() {
 		if c.op == "io" {
 			t := testType(c.args[0])

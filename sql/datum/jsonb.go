@@ -497,3 +497,13 @@ func containsElem(x, y []byte) bool {
 	}
 	return false
 }
+
+// OffsetIn is the number of bytes of doc that lie before part, a node inside of
+// it; -1 if it lies elsewhere.
+func OffsetIn(doc, part Datum) int64 {
+	at := int64(uintptr(part.p)) - int64(uintptr(doc.p))
+	if part.p == nil || at < 0 || at >= int64(doc.n) {
+		return -1
+	}
+	return at
+}

@@ -15,11 +15,13 @@ func init() {
 	for _, d := range baseTypes {
 		setFunctions(d)
 	}
+	setFunctions(JSONPathType)
 	Int2Vector.Elem, OIDVector.Elem = Int2, OIDType
 	builtins = slices.Clone(baseTypes)
 	for _, a := range arrayOIDs {
 		builtins = append(builtins, NewArrayDesc(a.elem, a.oid))
 	}
+	builtins = append(builtins, JSONPathType, NewArrayDesc(JSONPathType, JSONPathArrayOID))
 	for _, r := range rangeTypes {
 		setRangeFunctions(r.typ)
 		setMultirangeFunctions(r.typ.Multi)

@@ -100,6 +100,8 @@ func setFunctions(t *Desc) {
 	case JSONBOID:
 		t.text(parseJSONB, appendJSONB).binary(parseBinaryJSONB, appendBinaryJSONB)
 		t.order(compareJSONB, keyJSONB, skipJSONBKey, hashJSONB)
+	case JSONPathOID:
+		t.text(parsePathText, appendText).binary(parseBinaryPath, appendBinaryPath)
 	case Int2VectorOID:
 		setVectorFunctions(t, Int2)
 	case OIDVectorOID:

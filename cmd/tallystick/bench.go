@@ -60,6 +60,7 @@ Workloads:
 		},
 	}
 	flags := cmd.Flags()
+	cmd.AddCommand(newBenchOrdering())
 	flags.StringVar(&f.workload, "workload", "", "what to measure (required)")
 	flags.IntSliceVar(&f.clients, "clients", []int{64}, "number of clients; several `numbers` are measured one after the other")
 	flags.DurationVar(&f.options.Duration, "duration", 10*time.Second, "how long to measure")

@@ -82,6 +82,13 @@ func (s *Store) NetworkID() block.Hash {
 // Recovery tells what Open repaired.
 func (s *Store) Recovery() Recovery { return s.recovery }
 
+// VerifyWith replaces Options.Verify for blocks that are appended from now on.
+func (s *Store) VerifyWith(f func(*block.Block) error) {
+	s.appendMu.Lock()
+	defer s.appendMu.Unlock()
+	s.opts.Verify = f
+}
+
 // Append appends the block after the tip and returns when it is durable.
 func (s *Store) Append(b *block.Block) error {
 	return s.AppendBatch([]*block.Block{b})

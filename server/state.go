@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -60,11 +59,16 @@ func (s *state) chainOptions(blocks *blockstore.Store, workers int) chain.Option
 	return chain.Options{Store: s.store, Blocks: blocks, Engine: s.engine, System: s.system, Workers: workers, Logger: s.log}
 }
 
-// openChain opens the chain and executes the blocks that the state lacks.
+// openChain opens the chain and executes the blocks that the state lacks. Blocks
+// that are appended afterwards have to be made by the orderers in force.
 func (s *state) openChain(blocks *blockstore.Store, workers int) error {
 	c, err := chain.Open(s.chainOptions(blocks, workers))
+	if err != nil {
+		return err
+	}
 	s.chain = c
-	return err
+	blocks.VerifyWith(newCertifier(c.Schedule()).check)
+	return nil
 }
 
 func (s *state) blockTime(height uint64) int64 {
@@ -87,17 +91,30 @@ var pgEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 // timestampTZ is a time as a timestamptz.
 func timestampTZ(t time.Time) int64 { return t.UnixMicro() - pgEpoch.UnixMicro() }
 
-// certificateCheck checks that a block was certified by the orderers of the
-// network.
-func certificateCheck(g *block.Genesis) func(*block.Block) error {
-	network := g.NetworkID()
-	return func(b *block.Block) error {
-		if b.ConfigID != network {
-			return fmt.Errorf("it was ordered under configuration %s, which this network does not have", b.ConfigID)
-		}
-		if len(b.Certificate) == 0 {
-			return errors.New("it has no certificate")
-		}
-		return b.VerifyCertificate(&g.Orderers, network, -1)
+// certifier checks that blocks were made by the orderers of the configuration in
+// force.
+type certifier struct {
+	schedule *block.Schedule
+	last     int64 // timestamp of the block before; negative if unknown
+}
+
+// newCertifier begins with the block after the schedule's last one.
+func newCertifier(s *block.Schedule) *certifier { return &certifier{schedule: s, last: -1} }
+
+// check takes the next block.
+func (c *certifier) check(b *block.Block) error {
+	if len(b.Certificate) == 0 {
+		return errors.New("it has no certificate")
 	}
+	if err := c.schedule.Certify(b, c.last); err != nil {
+		return err
+	}
+	c.last = b.Timestamp
+	_, err := c.schedule.Advance(b)
+	return err
+}
+
+// certificateCheck checks the blocks of a network from block 1 on.
+func certificateCheck(g *block.Genesis) func(*block.Block) error {
+	return newCertifier(block.NewSchedule(g)).check
 }

@@ -12,9 +12,19 @@ import (
 
 // The states of a proposal.
 const (
-	proposed = "proposed"
-	deployed = "deployed"
-	rejected = "rejected"
+	proposed   = "proposed"
+	approved   = "approved" // a configuration whose transaction is on its way
+	deployed   = "deployed"
+	rejected   = "rejected"
+	withdrawn  = "withdrawn"
+	superseded = "superseded" // a configuration after which another one came first
+)
+
+// The kinds of proposals.
+const (
+	contractKind      = "contract"
+	parametersKind    = "parameters"
+	configurationKind = "configuration"
 )
 
 // The kinds of rows in deploytx_votes.
@@ -34,27 +44,33 @@ func (c *call) createDeploy() (datum.Datum, error) {
 	if err := sql.CheckScript(payload); err != nil {
 		return datum.Null, err
 	}
-	id := int64(1)
-	err = deploys.each(c.env, true, func(row []datum.Datum) bool {
-		id = row[deployID].Int() + 1
-		return false
-	})
+	row, err := c.newProposal(contractKind, payload)
 	if err != nil {
 		return datum.Null, err
 	}
 	found, err := c.rehearse(c.caller.String(), payload)
 	c.report(found)
 	if err == nil {
-		err = c.record(datum.Int(id), found)
+		err = c.record(row[deployID], found)
 	}
 	if err != nil {
 		return datum.Null, err
 	}
+	return row[deployID], deploys.insert(c.env, row)
+}
+
+// newProposal makes the row of a proposal with the next number.
+func (c *call) newProposal(kind, payload string) ([]datum.Datum, error) {
+	id := int64(1)
+	err := deploys.each(c.env, true, func(row []datum.Datum) bool {
+		id = row[deployID].Int() + 1
+		return false
+	})
 	row := deploys.row()
-	row[deployID], row[deployPayload] = datum.Int(id), datum.Str(payload)
+	row[deployID], row[deployKind], row[deployPayload] = datum.Int(id), datum.Str(kind), datum.Str(payload)
 	row[deployOrg], row[deployName] = datum.Str(c.caller.Org), datum.Str(c.caller.Name)
 	row[deployStatus], row[deployCreated] = datum.Str(proposed), c.height()
-	return datum.Int(id), deploys.insert(c.env, row)
+	return row, err
 }
 
 // proposal reads the proposal that the first argument names.
@@ -80,7 +96,17 @@ func (c *call) open() ([]datum.Datum, error) {
 	case rejected:
 		return nil, pgerr.New(pgerr.InvalidParameterValue, "deploytx %d was rejected", id).
 			WithDetail("It was rejected in block %d: %s", block, row[deployReason].Str()).
-			WithHint("Propose the script again with create_deploytx.")
+			WithHint("Propose the same again.")
+	case withdrawn:
+		return nil, pgerr.New(pgerr.InvalidParameterValue, "deploytx %d was withdrawn", id).
+			WithDetail("It was withdrawn in block %d: %s", block, row[deployReason].Str())
+	case superseded:
+		return nil, pgerr.New(pgerr.InvalidParameterValue, "deploytx %d is superseded", id).
+			WithDetail("Another configuration was accepted in block %d.", block).
+			WithHint("Propose the change again with create_configtx.")
+	case approved:
+		return nil, pgerr.New(pgerr.DuplicateObject, "deploytx %d is approved already", id).
+			WithDetail("Its configuration transaction is on its way.")
 	}
 	return row, nil
 }
@@ -91,6 +117,9 @@ func (c *call) vote(kind string, text datum.Datum) error {
 	row[voteDeploy], row[voteTx] = c.args[0], datum.Int(int64(c.env.XID))
 	row[voteOrg], row[voteName] = datum.Str(c.caller.Org), datum.Str(c.caller.Name)
 	row[voteVote], row[voteComment], row[voteBlock] = datum.Str(kind), text, c.height()
+	if signed := c.env.Ctx.Tx.Signed; signed != nil {
+		row[voteSigned] = datum.Bytes(signed)
+	}
 	return votes.insert(c.env, row)
 }
 
@@ -115,8 +144,14 @@ func voter(row []datum.Datum) identity.UserID {
 }
 
 func (c *call) approveDeploy() (datum.Datum, error) {
-	if _, err := c.open(); err != nil {
+	row, err := c.open()
+	if err != nil {
 		return datum.Null, err
+	}
+	if row[deployKind].Str() == configurationKind {
+		id := row[deployConfigID].Bytes()
+		return datum.Null, pgerr.New(pgerr.InvalidParameterValue, "deploytx %d is a configuration", c.args[0].Int()).
+			WithHint("Approve it with approve_configtx(%d, '\\x%x'): orderers verify this very signature.", c.args[0].Int(), id)
 	}
 	if err := c.refuseSecondVote(); err != nil {
 		return datum.Null, err
@@ -133,6 +168,9 @@ func (c *call) rejectDeploy() (datum.Datum, error) {
 	if err != nil {
 		return datum.Null, err
 	}
+	if err := c.refuseVeto(row); err != nil {
+		return datum.Null, err
+	}
 	if err := c.refuseSecondVote(); err != nil {
 		return datum.Null, err
 	}
@@ -140,6 +178,25 @@ func (c *call) rejectDeploy() (datum.Datum, error) {
 		return datum.Null, err
 	}
 	row[deployStatus], row[deployClosed], row[deployReason] = datum.Str(rejected), c.height(), c.args[1]
+	return datum.Null, deploys.update(c.env, row)
+}
+
+// withdrawDeploy closes a proposal of the caller's organization: one that was a
+// mistake, or whose script can no longer be executed.
+func (c *call) withdrawDeploy() (datum.Datum, error) {
+	if _, err := c.text(1, "the reason"); err != nil {
+		return datum.Null, err
+	}
+	row, err := c.open()
+	if err != nil {
+		return datum.Null, err
+	}
+	if org := row[deployOrg].Str(); org != c.caller.Org {
+		return datum.Null, pgerr.New(pgerr.InsufficientPrivilege, "permission denied to withdraw deploytx %d", c.args[0].Int()).
+			WithDetail("It was proposed by organization %q.", org).
+			WithHint("Whoever disagrees rejects it with reject_deploytx.")
+	}
+	row[deployStatus], row[deployClosed], row[deployReason] = datum.Str(withdrawn), c.height(), c.args[1]
 	return datum.Null, deploys.update(c.env, row)
 }
 
@@ -154,12 +211,14 @@ func (c *call) commentDeploy() (datum.Datum, error) {
 	return datum.Null, c.vote(comment, c.args[1])
 }
 
-// submitDeploy executes a script that every organization has approved. What it
-// creates belongs to whoever proposed it.
+// submitDeploy does what a proposal says once it is approved.
 func (c *call) submitDeploy() (datum.Datum, error) {
 	row, err := c.open()
 	if err != nil {
 		return datum.Null, err
+	}
+	if row[deployKind].Str() == configurationKind {
+		return datum.Null, c.submitConfig(row)
 	}
 	missing, err := c.missingOrgs()
 	if err != nil {
@@ -169,17 +228,28 @@ func (c *call) submitDeploy() (datum.Datum, error) {
 		return datum.Null, pgerr.New(pgerr.InsufficientPrivilege, "deploytx %d is not approved by every organization", c.args[0].Int()).
 			WithDetail("Approval of an admin is missing from: %s.", strings.Join(missing, ", "))
 	}
-	owner := identity.UserID{Org: row[deployOrg].Str(), Name: row[deployName].Str()}
-	found, err := c.Apply(c.env, owner.String(), row[deployPayload].Str(), c.notice())
-	if err != nil {
-		c.report(found)
-		return datum.Null, err
+	if row[deployKind].Str() == parametersKind {
+		err = c.submitParameters(row)
+	} else {
+		err = c.submitScript(row)
 	}
-	if err := c.record(c.args[0], found); err != nil {
+	if err != nil {
 		return datum.Null, err
 	}
 	row[deployStatus], row[deployClosed] = datum.Str(deployed), c.height()
 	return datum.Null, deploys.update(c.env, row)
+}
+
+// submitScript executes the script of a proposal. What it creates belongs to
+// whoever proposed it.
+func (c *call) submitScript(row []datum.Datum) error {
+	owner := identity.UserID{Org: row[deployOrg].Str(), Name: row[deployName].Str()}
+	found, err := c.Apply(c.env, owner.String(), row[deployPayload].Str(), c.notice())
+	if err != nil {
+		c.report(found)
+		return err
+	}
+	return c.record(c.args[0], found)
 }
 
 // notice passes on what PostgreSQL would say about a script.

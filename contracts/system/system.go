@@ -19,6 +19,7 @@ import (
 type System struct {
 	engine  *sql.Engine
 	inspect determinism.Inspect
+	genesis *block.Genesis
 }
 
 // New makes the system contracts of an engine, which executes what they deploy;
@@ -26,6 +27,10 @@ type System struct {
 func New(engine *sql.Engine, inspect determinism.Inspect) *System {
 	return &System{engine: engine, inspect: inspect}
 }
+
+// Begin tells what the network started with. It comes before the first call that
+// concerns parameters or configurations.
+func (s *System) Begin(g *block.Genesis) { s.genesis = g }
 
 // call is one call under way.
 type call struct {
@@ -42,6 +47,12 @@ var handlers = map[string]func(*call) (datum.Datum, error){
 	"reject_deploytx":  (*call).rejectDeploy,
 	"comment_deploytx": (*call).commentDeploy,
 	"submit_deploytx":  (*call).submitDeploy,
+
+	"withdraw_deploytx":  (*call).withdrawDeploy,
+	"create_parametertx": (*call).createParameters,
+	"create_configtx":    (*call).createConfig,
+	"approve_configtx":   (*call).approveConfig,
+
 	"create_user":      (*call).createUser,
 	"update_user":      (*call).updateUser,
 	"delete_user":      (*call).deleteUser,

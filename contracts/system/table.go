@@ -44,12 +44,17 @@ var (
 	votes   = newTable(catalog.DeployVotes)
 
 	findings = newTable(catalog.DeployFindings)
+
+	configs    = newTable(catalog.Configs)
+	parameters = newTable(catalog.Parameters)
 )
 
 // The columns that the code below names, by position.
 var (
 	certOrg, certName, certRole     = column(catalog.Certs, "org"), column(catalog.Certs, "username"), column(catalog.Certs, "role")
 	certKey, certSince, certRevoked = column(catalog.Certs, "public_key"), column(catalog.Certs, "since_block"), column(catalog.Certs, "revoked_block")
+	deployKind                      = column(catalog.Deploy, "kind")
+	deployConfigID, deployConfig    = column(catalog.Deploy, "config_id"), column(catalog.Deploy, "config")
 	deployID, deployPayload         = column(catalog.Deploy, "id"), column(catalog.Deploy, "payload")
 	deployOrg, deployName           = column(catalog.Deploy, "org"), column(catalog.Deploy, "username")
 	deployStatus, deployCreated     = column(catalog.Deploy, "status"), column(catalog.Deploy, "created_block")
@@ -57,6 +62,10 @@ var (
 	voteDeploy, voteTx              = column(catalog.DeployVotes, "deploy_id"), column(catalog.DeployVotes, "txid")
 	voteOrg, voteName, voteVote     = column(catalog.DeployVotes, "org"), column(catalog.DeployVotes, "username"), column(catalog.DeployVotes, "vote")
 	voteComment, voteBlock          = column(catalog.DeployVotes, "comment"), column(catalog.DeployVotes, "block")
+	voteSigned                      = column(catalog.DeployVotes, "signed")
+	configEncoded                   = column(catalog.Configs, "encoded")
+	paramName, paramFrom            = column(catalog.Parameters, "name"), column(catalog.Parameters, "from_block")
+	paramValue, paramDeploy         = column(catalog.Parameters, "value"), column(catalog.Parameters, "deploy_id")
 )
 
 func column(t *catalog.Table, name string) int {

@@ -49,13 +49,13 @@ func (c *call) key(i int) (datum.Datum, error) {
 	return c.args[i], nil
 }
 
-// role is a role that an admin may give. Nodes and orderers come with the
-// configuration of the network.
+// role is a role that an admin may give. Orderers come with the configuration of
+// the network.
 func (c *call) role(i int) (datum.Datum, error) {
 	r, err := identity.ParseRole(c.args[i].Str())
-	if err != nil || r != identity.Admin && r != identity.Client {
+	if err != nil || r == identity.Orderer {
 		return datum.Null, pgerr.New(pgerr.InvalidParameterValue, "invalid role %q", c.args[i].Str()).
-			WithHint("The roles are admin and client.")
+			WithHint("The roles are admin, client and node.")
 	}
 	return datum.Str(r.String()), nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tallystick/tallystick/blockstore"
 	"github.com/tallystick/tallystick/blockstore/block"
@@ -29,7 +30,7 @@ type Chain struct {
 
 	genesis  *block.Genesis
 	network  block.Hash
-	params   block.Params
+	params   atomic.Pointer[block.Params] // that hold in the block after the tip
 	rule     ssi.Rule
 	verifier *identity.BatchVerifier // of blocks
 	handed   *identity.GroupVerifier // of what clients hand in
@@ -49,6 +50,8 @@ type Chain struct {
 	ids     *idIndex
 	users   registry
 	metrics Metrics
+
+	governance governance
 }
 
 // tip is the end of the processed chain. It is stored with every block.
@@ -83,21 +86,16 @@ func open(opts Options) (*Chain, error) {
 	c := &Chain{
 		store: opts.Store, blocks: opts.Blocks, engine: opts.Engine, system: opts.System,
 		log: opts.Logger, workers: opts.Workers,
-		genesis: first.Genesis, network: first.Genesis.NetworkID(), params: first.Genesis.Params,
+		genesis: first.Genesis, network: first.Genesis.NetworkID(),
 		verifier: verifier, handed: identity.NewGroupVerifier(verifier),
 		ids: newIDIndex(), users: registry{},
 		ahead: speculator{workers: opts.Workers, maxTxs: opts.SpeculativeTxs, maxBytes: opts.SpeculativeBytes},
 	}
-	if c.rule, err = ssi.ParseRule(c.params.Rule); err != nil {
-		return nil, err
-	}
-	if c.params.EngineVersion != engineVersion {
-		return nil, fmt.Errorf("chain: the network computes with engine version %d, this program with %d", c.params.EngineVersion, engineVersion)
-	}
+	c.system.Begin(c.genesis)
 	if err := c.load(first); err != nil {
 		return nil, err
 	}
-	return c, nil
+	return c, c.errEngine()
 }
 
 // engineVersion is what this program computes.
@@ -109,8 +107,8 @@ func (c *Chain) Genesis() *block.Genesis { return c.genesis }
 // NetworkID is the id of the network.
 func (c *Chain) NetworkID() block.Hash { return c.network }
 
-// Params are the parameters of the network.
-func (c *Chain) Params() block.Params { return c.params }
+// Params are the parameters that hold in the block after the last one.
+func (c *Chain) Params() block.Params { return *c.params.Load() }
 
 // Height is the number of the last processed block.
 func (c *Chain) Height() block.Height {

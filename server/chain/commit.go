@@ -5,9 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tallystick/tallystick/blockstore/block"
-	"github.com/tallystick/tallystick/contracts"
 	"github.com/tallystick/tallystick/mvcc"
-	"github.com/tallystick/tallystick/sql/exec"
 )
 
 // apply puts the writes of the winners of a round into the batch, in block order.
@@ -52,6 +50,9 @@ func (c *Chain) systemPhase(r *run) error {
 // systemCall runs one of them. Time is that of the block before: block_height()
 // and block_timestamp() say the same everywhere in a block.
 func (c *Chain) systemCall(r *run, x *execution, time int64) error {
+	if x.tx.Config != nil {
+		return c.configure(r, x)
+	}
 	txn := r.batch.Begin(mvcc.Snapshot{Height: r.height(), Seq: r.seq}, x.xid)
 	defer txn.Close()
 	cat, err := c.engine.Catalog(txn)
@@ -59,9 +60,7 @@ func (c *Chain) systemCall(r *run, x *execution, time int64) error {
 		return err
 	}
 	v := &view{height: r.height() - 1, time: time, catalog: cat}
-	result, err := c.call(x, txn, v, func(env *exec.Env) (*contracts.Result, error) {
-		return contracts.ExecuteSystem(env, c.system, &x.tx.Call)
-	})
+	result, err := c.call(x, txn, v, c.systemContract(x))
 	if err != nil {
 		return err
 	}
@@ -85,11 +84,10 @@ func (c *Chain) systemCall(r *run, x *execution, time int64) error {
 	return r.applyOne(x, txn)
 }
 
-// noteUsers keeps what a system contract wrote to pgcerts.
+// noteUsers keeps what a system contract wrote to tables that the chain follows.
 func (r *run) noteUsers(txn *mvcc.Txn) error {
-	prefix := certsTable.layout.IndexPrefix(0)
 	return txn.EachWrite(func(key, value []byte, tombstone bool) error {
-		if bytes.HasPrefix(key, prefix) {
+		if isGovernance(key) {
 			r.touched = append(r.touched, userWrite{bytes.Clone(key), bytes.Clone(value), tombstone})
 		}
 		return nil
@@ -134,7 +132,7 @@ func (c *Chain) farthest(r *run) block.Height {
 	far := c.ids.farthest
 	for i := range r.list {
 		x := &r.list[i]
-		if !x.repeated && x.tx.ValidUntil > r.height()+c.params.ValidityWindow && consumes(x.status, codeOf(x.err)) {
+		if !x.repeated && x.tx.Config == nil && x.tx.ValidUntil > r.height()+c.params.Load().ValidityWindow && consumes(x.status, codeOf(x.err)) {
 			far = max(far, x.tx.ValidUntil)
 		}
 	}

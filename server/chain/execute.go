@@ -208,11 +208,11 @@ func (c *Chain) call(x *execution, txn *mvcc.Txn, v *view, f func(*exec.Env) (*c
 	info := &builtin.TxInfo{ID: x.id, User: x.tx.User.Name, Org: x.tx.User.Org, Time: timestampTZ(x.tx.Time)}
 	env := c.engine.ContractEnv(txn, c.number(x), v.catalog, info)
 	env.Ctx.Height, env.Ctx.BlockTime = v.height, v.time
-	env.Ctx.Budget = &builtin.Budget{Left: int64(c.params.MaxSteps)}
+	env.Ctx.Budget = &builtin.Budget{Left: int64(c.params.Load().MaxSteps)}
 	env.Ctx.Notice = x.notice
 	env.Limits = exec.Limits{
-		ReadBytes: int64(c.params.MaxReadBytes), WriteBytes: int64(c.params.MaxWriteBytes),
-		Nesting: int(c.params.MaxNesting), Memory: maxMemory,
+		ReadBytes: int64(c.params.Load().MaxReadBytes), WriteBytes: int64(c.params.Load().MaxWriteBytes),
+		Nesting: int(c.params.Load().MaxNesting), Memory: maxMemory,
 	}
 	res, err := f(env)
 	if err == nil {

@@ -47,9 +47,9 @@ func (c *Chain) errTiming(tx *block.Tx, height block.Height, timestamp int64) *p
 		return pgerr.New(pgerr.InvalidTransactionState, "transaction has expired").
 			WithDetail("It was valid until block %d and stands in block %d.", tx.ValidUntil, height)
 	}
-	if tx.ValidUntil > height+c.params.ValidityWindow {
+	if tx.ValidUntil > height+c.params.Load().ValidityWindow {
 		return pgerr.New(pgerr.InvalidTransactionState, "transaction is valid for too long").
-			WithDetail("It is valid until block %d; block %d accepts at most %d.", tx.ValidUntil, height, height+c.params.ValidityWindow)
+			WithDetail("It is valid until block %d; block %d accepts at most %d.", tx.ValidUntil, height, height+c.params.Load().ValidityWindow)
 	}
 	if c.speculative() {
 		if tx.Snapshot >= height {
@@ -60,9 +60,9 @@ func (c *Chain) errTiming(tx *block.Tx, height block.Height, timestamp int64) *p
 			return err
 		}
 	}
-	if diff := tx.Time - timestamp; diff > int64(c.params.TimeBoundMicros) || -diff > int64(c.params.TimeBoundMicros) {
+	if diff := tx.Time - timestamp; diff > int64(c.params.Load().TimeBoundMicros) || -diff > int64(c.params.Load().TimeBoundMicros) {
 		return pgerr.New(pgerr.InvalidTransactionState, "signed time of the transaction is too far from the time of its block").
-			WithDetail("It is off by %d microseconds; the bound is %d.", diff, c.params.TimeBoundMicros)
+			WithDetail("It is off by %d microseconds; the bound is %d.", diff, c.params.Load().TimeBoundMicros)
 	}
 	return nil
 }
@@ -70,11 +70,11 @@ func (c *Chain) errTiming(tx *block.Tx, height block.Height, timestamp int64) *p
 // errOld checks that the snapshot of a transaction is not too old for a block: it
 // lies in [b-1-S, b-1].
 func (c *Chain) errOld(tx *block.Tx, height block.Height) *pgerr.Error {
-	if tx.Snapshot+1+c.params.SnapshotWindow >= height {
+	if tx.Snapshot+1+c.params.Load().SnapshotWindow >= height {
 		return nil
 	}
 	return pgerr.New(snapshotTooOld, "snapshot too old").
-		WithDetail("The snapshot is block %d; block %d accepts at most %d blocks back.", tx.Snapshot, height, c.params.SnapshotWindow)
+		WithDetail("The snapshot is block %d; block %d accepts at most %d blocks back.", tx.Snapshot, height, c.params.Load().SnapshotWindow)
 }
 
 // CheckSnapshot reports that the next block will not accept the snapshot of a
@@ -89,7 +89,7 @@ func (c *Chain) CheckSnapshot(tx *block.Tx) error {
 }
 
 // speculative reports whether transactions read the snapshot that they name.
-func (c *Chain) speculative() bool { return c.params.Flow == block.FlowExecuteOrderInParallel }
+func (c *Chain) speculative() bool { return c.params.Load().Flow == block.FlowExecuteOrderInParallel }
 
 // snapshot is the height that a transaction of a block reads.
 func (c *Chain) snapshot(tx *block.Tx, height block.Height) block.Height {
@@ -105,6 +105,9 @@ func (c *Chain) snapshot(tx *block.Tx, height block.Height) block.Height {
 func (c *Chain) Authenticate(tx *block.Tx) error {
 	if tx.Network != c.network {
 		return errNetwork(tx, c.network)
+	}
+	if tx.Config != nil {
+		return c.authenticateConfig(tx)
 	}
 	u, ok := c.User(tx.User)
 	if !ok {
@@ -176,7 +179,7 @@ func (c *Chain) verify(r *run) error {
 	}()
 	for i := range r.list {
 		x := &r.list[i]
-		if x.status != 0 {
+		if x.status != 0 || x.tx.Config != nil {
 			continue
 		}
 		_, repeated := seen[x.id]
@@ -213,6 +216,12 @@ func (c *Chain) verifySignatures(r *run) {
 		x := &r.list[i]
 		if x.tx.Network != c.network {
 			x.end(Rejected, errNetwork(x.tx, c.network))
+			continue
+		}
+		if x.tx.Config != nil {
+			if r.refused != nil && r.refused[i] != nil {
+				x.end(Rejected, errConfig(r.refused[i]))
+			}
 			continue
 		}
 		u := c.users[x.tx.User]

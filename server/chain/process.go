@@ -28,10 +28,13 @@ type run struct {
 	writes     writeSet
 	leaves     []block.Hash
 	digest     txDigest
-	touched    []userWrite // rows of pgcerts
+	touched    []userWrite     // rows that the chain follows
+	schedule   *block.Schedule // after the block
+	refused    []error         // of its configuration transactions; nil if there is none
 }
 
-// userWrite is a version of a row of pgcerts that the block makes.
+// userWrite is a version of a row of pgcerts, deploytx or network_parameters that
+// the block makes.
 type userWrite struct {
 	key, value []byte
 	tombstone  bool
@@ -91,7 +94,7 @@ func (c *Chain) begin(b *block.Block) *run {
 		x := &r.list[i]
 		*x = execution{txn: x.txn, tx: tx, id: tx.ID(), position: uint32(i + 1)}
 		x.xid = block.XID(b.Number, x.position)
-		x.system = isSystem(tx)
+		x.system = tx.Config != nil || isSystem(tx)
 		x.open = !x.system
 		if x.snapshot = c.snapshot(tx, b.Number); x.system {
 			x.snapshot = b.Number - 1
@@ -131,8 +134,16 @@ func (c *Chain) process(b *block.Block) (receipts []Receipt, err error) {
 	if err := c.checkBlock(b); err != nil {
 		return nil, err
 	}
+	schedule, refused, err := c.checkConfig(b)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.errEngine(); err != nil {
+		return nil, err
+	}
 	watch.lap(&m.CheckMicros)
 	r := c.begin(b)
+	r.schedule, r.refused = schedule, refused
 	if err := c.verify(r); err != nil {
 		return nil, err
 	}
@@ -171,6 +182,10 @@ func (c *Chain) process(b *block.Block) (receipts []Receipt, err error) {
 	if err := c.advance(r, next, m); err != nil {
 		return nil, err
 	}
+	if c.governance.changed {
+		c.governance.changed = false
+		c.ahead.forget()
+	}
 	c.ahead.advance(c, r.height(), r.list)
 	r.release()
 	return receipts, nil
@@ -183,16 +198,13 @@ func (c *Chain) checkBlock(b *block.Block) error {
 	if err := b.Follows(c.tip.height, c.tip.hash, c.tip.timestamp); err != nil {
 		return err
 	}
-	if b.ConfigID != c.network {
-		return fmt.Errorf("chain: block names configuration %s, not %s", b.ConfigID, c.network)
-	}
 	if len(b.Txs) > block.MaxTxsPerBlock {
 		return fmt.Errorf("chain: block has %d transactions", len(b.Txs))
 	}
 	if digest := block.TxDigest(b.Txs); digest != b.Header().TxDigest {
 		return fmt.Errorf("chain: transactions have digest %s, the block was sealed with %s", digest, b.Header().TxDigest)
 	}
-	return b.VerifyCertificate(&c.genesis.Orderers, c.network, c.tip.timestamp)
+	return nil
 }
 
 // receipts says what became of the transactions.
@@ -213,21 +225,31 @@ func (r *run) receipts() []Receipt {
 func (c *Chain) advance(r *run, next tip, m Metrics) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, w := range r.touched {
+	g := c.governance
+	g.schedule = r.schedule
+	if g.pending != nil && g.schedule.Check(g.pending.Config) != nil {
+		g.pending = nil // it was ordered, or another one was
+	}
+	for i := range r.touched {
+		w := &r.touched[i]
 		if err := c.users.update(w.key, w.value, w.tombstone); err != nil {
 			return err
 		}
+		if err := g.governed(w); err != nil {
+			return err
+		}
 	}
+	c.governance = g
 	for i := range r.list {
 		x := &r.list[i]
-		if !x.repeated && consumes(x.status, codeOf(x.err)) {
-			c.ids.add(x.id, x.tx.ValidUntil, r.height(), c.params.ValidityWindow)
+		if !x.repeated && x.tx.Config == nil && consumes(x.status, codeOf(x.err)) {
+			c.ids.add(x.id, x.tx.ValidUntil, r.height(), c.params.Load().ValidityWindow)
 		}
 	}
 	c.ids.passed(r.height())
 	c.checked.forget(r.list)
 	c.tip, c.metrics = next, m
-	return nil
+	return c.govern(next.height + 1)
 }
 
 func codeOf(e *pgerr.Error) pgerr.Code {

@@ -44,6 +44,9 @@ func (c *Chain) load(first *block.Block) error {
 		return fmt.Errorf("chain: block %d is not the one that the state was made from: %s in the block store, %s in the state", height, b.Hash(), t.hash)
 	}
 	c.tip, c.ids.farthest = t, farthest
+	if err := c.loadGovernance(height); err != nil {
+		return err
+	}
 	if err := c.loadUsers(height); err != nil {
 		return err
 	}
@@ -63,12 +66,13 @@ func (c *Chain) loadUsers(height block.Height) error {
 // out of memory anyway.
 func (c *Chain) loadIDs(height block.Height) error {
 	from := uint64(1)
-	if height+1 > c.params.ValidityWindow {
-		from = max(from, height+1-c.params.ValidityWindow)
+	window := c.longestValidity()
+	if height+1 > window {
+		from = max(from, height+1-window)
 	}
 	return c.eachLedger(from, height, func(l *ledgerRow) error {
 		if l.consumed() && l.validUntil > height {
-			c.ids.add(l.receipt.ID, l.validUntil, l.receipt.Height, c.params.ValidityWindow)
+			c.ids.add(l.receipt.ID, l.validUntil, l.receipt.Height, window)
 		}
 		return nil
 	})

@@ -22,7 +22,7 @@ import (
 // failed on something that a winner of the round, standing before them in the
 // block, has changed. What found no room in the block is none: it would find less.
 func (c *Chain) reexecute(r *run, m *Metrics) error {
-	for round := uint64(1); c.params.Conflicts == block.ConflictsReexecute; round++ {
+	for round := uint64(1); c.params.Load().Conflicts == block.ConflictsReexecute; round++ {
 		n := c.losers(r)
 		if n == 0 {
 			return nil
@@ -32,7 +32,7 @@ func (c *Chain) reexecute(r *run, m *Metrics) error {
 		if err != nil {
 			return err
 		}
-		if round == c.params.ReexecuteRounds {
+		if round == c.params.Load().ReexecuteRounds {
 			return c.serialRound(r, v, round)
 		}
 		if err := c.each(r, func(w *worker, x *execution) error { return w.again(r, x, v, round) }); err != nil {

@@ -34,11 +34,11 @@ func (c *Chain) Speculate(tx *block.Tx) bool {
 
 // speculation finds or starts the speculative execution of a transaction.
 func (c *Chain) speculation(tx *block.Tx) *speculation {
-	if !c.speculative() || isSystem(tx) || tx.Network != c.network {
+	if !c.speculative() || tx.Config != nil || isSystem(tx) || tx.Network != c.network {
 		return nil
 	}
 	height := c.Height()
-	if tx.Snapshot > height+maxAhead || lastBlock(tx, c.params.SnapshotWindow) <= height {
+	if tx.Snapshot > height+maxAhead || lastBlock(tx, c.params.Load().SnapshotWindow) <= height {
 		return nil
 	}
 	return c.ahead.add(c, tx)
@@ -133,7 +133,7 @@ func (s *speculator) add(c *Chain, tx *block.Tx) *speculation {
 	}
 	p := &speculation{
 		x:    execution{tx: tx, id: id, snapshot: tx.Snapshot},
-		done: make(chan struct{}), last: lastBlock(tx, c.params.SnapshotWindow), bytes: speculationOverhead + int64(len(tx.Encode())),
+		done: make(chan struct{}), last: lastBlock(tx, c.params.Load().SnapshotWindow), bytes: speculationOverhead + int64(len(tx.Encode())),
 	}
 	if s.byID == nil {
 		s.byID, s.waiting, s.expires = map[block.TxID]*speculation{}, byHeight{}, byHeight{}
@@ -271,6 +271,16 @@ func (s *speculator) advance(c *Chain, height block.Height, list []execution) {
 		if p.state == speculationWaits && !s.closed {
 			s.enqueue(c, p)
 		}
+	}
+}
+
+// forget drops everything that was executed or will be, for it was asked for under
+// parameters that hold no more.
+func (s *speculator) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.order.Len() > 0 {
+		s.drop(s.order.Front().Value.(*speculation))
 	}
 }
 

@@ -81,8 +81,8 @@ func (c *Chain) decide(r *run) {
 // and adds none, so the rest stays serializable.
 func (c *Chain) admit(r *run, x *execution, txn *mvcc.Txn) bool {
 	size := uint64(txn.WriteBytes()) + uint64(len(x.result))
-	if r.bytes+size > c.params.MaxBlockWriteBytes {
-		x.abort(CauseBudget, errBudget(c.params.MaxBlockWriteBytes))
+	if r.bytes+size > c.params.Load().MaxBlockWriteBytes {
+		x.abort(CauseBudget, errBudget(c.params.Load().MaxBlockWriteBytes))
 		return false
 	}
 	r.bytes += size

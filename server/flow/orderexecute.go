@@ -20,6 +20,9 @@ type Flow struct {
 	early   bool // transactions are executed before they are ordered
 	waiters *waiters
 
+	offered offer          // of Run alone
+	offers  sync.WaitGroup // that are under way
+
 	mu  sync.Mutex
 	err error // the fault that ended it
 }
@@ -37,7 +40,7 @@ func New(opts Options) (*Flow, error) {
 // Run processes blocks until ctx is done, which gives nil, or until something
 // fails, which ends the flow for good.
 func (f *Flow) Run(ctx context.Context) error {
-	err := f.opts.Service.Deliver(ctx, f.opts.Chain.Height()+1, f.block)
+	err := f.deliver(ctx)
 	switch {
 	case ctx.Err() != nil && (err == nil || errors.Is(err, context.Cause(ctx)) || errors.Is(err, ctx.Err())):
 		f.waiters.end(errShutdown())
@@ -54,6 +57,21 @@ func (f *Flow) Run(ctx context.Context) error {
 	f.opts.Logger.Error("flow: the node stops processing blocks", "error", err)
 	f.waiters.end(errFault())
 	return err
+}
+
+// deliver takes blocks until something ends it.
+func (f *Flow) deliver(ctx context.Context) error {
+	offering, cancel := context.WithCancel(ctx)
+	defer f.offers.Wait()
+	defer cancel()
+	f.offerConfig(offering, f.opts.Chain.Height())
+	return f.opts.Service.Deliver(ctx, f.opts.Chain.Height()+1, func(b *block.Block) error {
+		err := f.block(b)
+		if err == nil {
+			f.offerConfig(offering, b.Number)
+		}
+		return err
+	})
 }
 
 // Err is the fault that ended the flow; nil as long as there was none.

@@ -69,6 +69,9 @@ type TxInfo struct {
 	ID        [32]byte
 	User, Org string
 	Time      int64 // the signed time, timestamptz
+	// Signed is the canonical bytes of the transaction, with its signature. Only
+	// system contracts look at them.
+	Signed []byte
 	// Draws counts the calls of tx_uuid() and tx_random() so far.
 	Draws uint64
 }

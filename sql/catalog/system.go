@@ -10,6 +10,8 @@ const (
 	DeployOID      OID = 10130
 	DeployVotesOID OID = 10140
 	FindingsOID    OID = 10150
+	ConfigsOID     OID = 10160
+	ParametersOID  OID = 10170
 )
 
 // BlockchainOID and its like are the OIDs of the schemas.
@@ -73,16 +75,19 @@ var (
 		col("committed", datum.Int4),
 		col("state_hash", datum.Bytea),
 	})
-	// Deploy has the proposed contracts.
+	// Deploy has the proposals: contracts, parameters, configurations.
 	Deploy = systemTable(DeployOID, "deploytx", []string{"id"}, []Column{
 		col("id", datum.Int8),
-		col("payload", datum.Text), // a DDL script
+		col("kind", datum.Text),    // contract, parameters, configuration
+		col("payload", datum.Text), // a DDL script, or the changes as JSON
 		col("org", datum.Text),     // of the admin who proposed it
 		col("username", datum.Text),
-		col("status", datum.Text), // proposed, deployed, rejected
+		col("status", datum.Text), // proposed, approved, deployed, rejected, withdrawn
 		col("created_block", datum.Int8),
 		null("closed_block", datum.Int8),
 		null("reason", datum.Text),
+		null("config_id", datum.Bytea), // of a configuration: what its approvals name
+		null("config", datum.Bytea),    // its canonical bytes; of its transaction once it is approved
 	})
 	// DeployVotes has approvals, rejections and comments.
 	DeployVotes = systemTable(DeployVotesOID, "deploytx_votes", []string{"deploy_id", "txid"}, []Column{
@@ -93,6 +98,7 @@ var (
 		col("vote", datum.Text), // approve, reject, comment
 		null("comment", datum.Text),
 		col("block", datum.Int8),
+		null("signed", datum.Bytea), // canonical bytes of that transaction, with the signature
 	})
 	// DeployFindings has what the determinism check said of the functions of an
 	// accepted proposal.
@@ -109,7 +115,33 @@ var (
 	})
 )
 
-var systemTables = []*Table{Ledger, Certs, Blocks, Deploy, DeployVotes, DeployFindings}
+// Configs and Parameters are what governs the network.
+var (
+	// Configs has every configuration that the chain accepted (block.Config), from
+	// that of the genesis on.
+	Configs = systemTable(ConfigsOID, "configs", []string{"number"}, []Column{
+		col("number", datum.Int8),
+		col("id", datum.Bytea),
+		col("block", datum.Int8),      // of its transaction
+		col("from_block", datum.Int8), // first block that its orderers make
+		col("organizations", datum.Int4),
+		col("orderers", datum.Int4),
+		col("quorum", datum.Int4),
+		col("block_txs", datum.Int8),
+		col("block_bytes", datum.Int8),
+		col("block_timeout", datum.Int8), // microseconds
+		col("encoded", datum.Bytea),      // canonical bytes
+	})
+	// Parameters has what governance changed of the parameters of the genesis.
+	Parameters = systemTable(ParametersOID, "network_parameters", []string{"name", "from_block"}, []Column{
+		col("name", datum.Text),
+		col("from_block", datum.Int8), // first block in which it holds
+		col("value", datum.Text),
+		col("deploy_id", datum.Int8), // proposal that set it
+	})
+)
+
+var systemTables = []*Table{Ledger, Certs, Blocks, Deploy, DeployVotes, DeployFindings, Configs, Parameters}
 
 func init() {
 	Ledger.Indexes = append(Ledger.Indexes, Index{
@@ -149,6 +181,10 @@ var systemFuncs = []*Func{
 	systemFunc(10202, "reject_deploytx", datum.Void, arg("id", datum.Int8), arg("reason", datum.Text)),
 	systemFunc(10203, "comment_deploytx", datum.Void, arg("id", datum.Int8), arg("comment", datum.Text)),
 	systemFunc(10204, "submit_deploytx", datum.Void, arg("id", datum.Int8)),
+	systemFunc(10205, "withdraw_deploytx", datum.Void, arg("id", datum.Int8), arg("reason", datum.Text)),
+	systemFunc(10206, "create_parametertx", datum.Int8, arg("changes", datum.JSONB)),
+	systemFunc(10207, "create_configtx", datum.Int8, arg("changes", datum.JSONB)),
+	systemFunc(10208, "approve_configtx", datum.Void, arg("id", datum.Int8), arg("config_id", datum.Bytea)),
 	systemFunc(10210, "create_user", datum.Void, arg("org", datum.Text), arg("username", datum.Text), arg("role", datum.Text), arg("public_key", datum.Bytea)),
 	systemFunc(10211, "update_user", datum.Void, arg("org", datum.Text), arg("username", datum.Text), arg("public_key", datum.Bytea)),
 	systemFunc(10212, "delete_user", datum.Void, arg("org", datum.Text), arg("username", datum.Text)),

@@ -29,13 +29,13 @@ func (n *Node) startOrderer(raftDir string, signer *identity.Signer, tip *block.
 	switch params.Orderer {
 	case block.OrdererSolo:
 		return solo.Start(solo.Options{
-			Network: network, ConfigID: network, Orderers: n.genesis.Orderers, Signer: signer,
+			Network: network, ConfigID: network, Orderers: n.genesis.Orderers, Signer: signer, Schedule: n.state.chain.Schedule(),
 			Tip: tip, Persist: n.blocks.AppendBatch, Source: n.blocks.Get,
 			Cutter: cut, Remember: params.ValidityWindow,
 		})
 	case block.OrdererRaft:
 		return raft.Start(raft.Options{
-			Network: network, ConfigID: network, Orderers: n.genesis.Orderers, Signer: signer,
+			Network: network, ConfigID: network, Orderers: n.genesis.Orderers, Signer: signer, Schedule: n.state.chain.Schedule(),
 			Tip: tip, Persist: n.blocks.AppendBatch, Source: n.blocks.Get,
 			Dir: raftDir, Bootstrap: []raft.Peer{{Key: signer.Public(), Address: loneOrderer}},
 			Address: loneOrderer, Listener: newDeafListener(), Dial: dialNobody,

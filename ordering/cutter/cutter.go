@@ -68,6 +68,17 @@ func (r Reason) String() string {
 	return fmt.Sprintf("cutter.Reason(%d)", uint8(r))
 }
 
+// SetLimits changes size and timeout of the blocks that are cut from now on. What
+// waits keeps its place.
+func (c *Cutter) SetLimits(maxTxs, maxBytes int, timeout int64) {
+	if c.cfg.MaxTxs == maxTxs && c.cfg.MaxBytes == maxBytes && c.cfg.Timeout == timeout {
+		return
+	}
+	c.cfg.MaxTxs, c.cfg.MaxBytes, c.cfg.Timeout = maxTxs, maxBytes, timeout
+	c.fill, c.bytes, c.full = 0, 0, false
+	c.grow()
+}
+
 // Batch is the content of a block: at least one transaction, in the order of
 // arrival.
 type Batch struct {

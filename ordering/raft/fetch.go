@@ -155,11 +155,7 @@ func (f *fetcher) take(b *block.Block) error {
 	if err := b.Follows(f.prev.Number, f.prev.Hash(), f.prev.Timestamp); err != nil {
 		return err
 	}
-	cert, err := identity.DecodeCertificate(b.Certificate)
-	if err != nil {
-		return err
-	}
-	if err := identity.VerifyCertificate(&f.o.opts.Orderers, f.o.opts.Network, b.Hash(), cert); err != nil {
+	if err := f.o.config.Verify(b, f.prev.Timestamp); err != nil {
 		return err
 	}
 	if b.Number == f.target.number && b.Hash() != f.target.hash {
@@ -170,7 +166,7 @@ func (f *fetcher) take(b *block.Block) error {
 	}
 	f.o.pool.remove(itemsOf(b))
 	f.prev = b
-	return nil
+	return f.o.config.Advance(b)
 }
 
 // serveBlocks answers another orderer that reads blocks.

@@ -106,7 +106,7 @@ func (m *machine) apply(data []byte) error {
 	b := &block.Block{
 		Number:    m.number + 1,
 		PrevHash:  m.hash,
-		ConfigID:  e.configID,
+		ConfigID:  m.o.config.ID(m.number + 1),
 		Timestamp: max(e.proposed, m.timestamp+1),
 		Txs:       make([]*block.Tx, len(kept)),
 	}
@@ -115,6 +115,9 @@ func (m *machine) apply(data []byte) error {
 	}
 	m.state = state{b.Number, b.Seal(), b.Timestamp}
 	if err := m.emit(b); err != nil {
+		return err
+	}
+	if err := m.o.config.Advance(b); err != nil {
 		return err
 	}
 	m.o.applied.Store(b.Number)
@@ -129,7 +132,10 @@ func (m *machine) emit(b *block.Block) error {
 	if b.Number > m.o.tail.Height() {
 		// Blocks on their way to the store are not in it: what comes here twice
 		// follows a restart.
-		b.Certificate = m.o.certify(b.Hash())
+		var err error
+		if b.Certificate, err = m.o.certify(b.Number, b.Hash()); err != nil {
+			return err
+		}
 		if !m.o.push(b) {
 			return context.Cause(m.o.end)
 		}
@@ -145,11 +151,16 @@ func (m *machine) emit(b *block.Block) error {
 	return nil
 }
 
-// certify signs a block's hash.
-func (o *Orderer) certify(hash block.Hash) []byte {
+// certify signs a block's hash with the position that the orderer has in its
+// configuration.
+func (o *Orderer) certify(number block.Height, hash block.Hash) ([]byte, error) {
+	member, err := o.config.Member(number)
+	if err != nil {
+		return nil, err
+	}
 	digest := identity.VoteDigest(o.opts.Network, 0, hash)
-	cert := identity.Certificate{Votes: []identity.Vote{{Member: o.member, Signature: o.opts.Signer.Sign(digest[:])}}}
-	return cert.Encode()
+	cert := identity.Certificate{Votes: []identity.Vote{{Member: member, Signature: o.opts.Signer.Sign(digest[:])}}}
+	return cert.Encode(), nil
 }
 
 // Snapshot implements the library's interface.

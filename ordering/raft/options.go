@@ -10,6 +10,7 @@ import (
 
 	"github.com/tallystick/tallystick/blockstore/block"
 	"github.com/tallystick/tallystick/identity"
+	"github.com/tallystick/tallystick/ordering"
 	"github.com/tallystick/tallystick/ordering/cutter"
 )
 
@@ -50,6 +51,9 @@ type Options struct {
 	ConfigID block.Hash          // configuration that new blocks name
 	Orderers identity.OrdererSet // whose certificates count; one vote must suffice
 	Signer   *identity.Signer    // a member of Orderers
+	// Schedule, if set, has the configurations of the chain up to Tip and takes the
+	// place of ConfigID and Orderers: the service follows configuration transactions.
+	Schedule *block.Schedule
 
 	// Tip is the last block of the store; the genesis at first.
 	Tip *block.Block
@@ -186,4 +190,12 @@ func (o *Options) validateBootstrap() error {
 		return errors.New("raft: the bootstrap list lacks this orderer")
 	}
 	return nil
+}
+
+// configuration follows the network's, or is the one of the options.
+func (o *Options) configuration() *ordering.Configuration {
+	if o.Schedule != nil {
+		return ordering.FollowConfiguration(o.Network, o.Schedule, o.Signer.Public())
+	}
+	return ordering.FixedConfiguration(o.Network, o.ConfigID, o.Orderers, o.Signer.Public())
 }

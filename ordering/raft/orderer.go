@@ -23,7 +23,7 @@ type Orderer struct {
 	opts   Options
 	log    *slog.Logger
 	id     hraft.ServerID
-	member uint16 // position of the signer among the orderers
+	config *ordering.Configuration
 
 	raft *hraft.Raft
 	// endRaft tells the library to stop. Of its futures only the first one waits
@@ -75,7 +75,7 @@ func Start(opts Options) (*Orderer, error) {
 		opts:    opts,
 		log:     opts.Logger,
 		id:      serverID(opts.Signer.Public()),
-		member:  uint16(opts.Orderers.Index(opts.Signer.Public())),
+		config:  opts.configuration(),
 		started: make(chan struct{}),
 		pool:    newPool(opts.Queue),
 		recent:  newRecent(opts.Remember),

@@ -125,6 +125,9 @@ func (s *sequencer) pipelineFull() bool { return int(s.underWay.Load()) >= s.o.o
 func (s *sequencer) cutDue() {
 	for !s.pipelineFull() && s.r.ctx.Err() == nil {
 		s.cutter.InFlight(s.o.inFlight())
+		if l, ok := s.o.config.Limits(s.o.applied.Load() + 1); ok {
+			s.cutter.SetLimits(int(l.BlockTxs), int(l.BlockBytes), int64(l.BlockTimeoutMicros))
+		}
 		batch, ok := s.cutter.Cut(s.now())
 		if !ok && s.flushing {
 			batch, ok = s.cutter.Flush()

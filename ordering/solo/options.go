@@ -7,6 +7,7 @@ import (
 
 	"github.com/tallystick/tallystick/blockstore/block"
 	"github.com/tallystick/tallystick/identity"
+	"github.com/tallystick/tallystick/ordering"
 	"github.com/tallystick/tallystick/ordering/cutter"
 )
 
@@ -20,6 +21,9 @@ type Options struct {
 	ConfigID block.Hash          // configuration that the blocks name
 	Orderers identity.OrdererSet // of that configuration; one vote must suffice
 	Signer   *identity.Signer    // a member of Orderers
+	// Schedule, if set, has the configurations of the chain up to Tip and takes the
+	// place of ConfigID and Orderers: the service follows configuration transactions.
+	Schedule *block.Schedule
 
 	// Tip is the last block of the store; the genesis at first.
 	Tip *block.Block
@@ -71,4 +75,12 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("solo: key %s is not among the orderers", o.Signer.Public())
 	}
 	return o.Cutter.Validate()
+}
+
+// configuration follows the network's, or is the one of the options.
+func (o *Options) configuration() *ordering.Configuration {
+	if o.Schedule != nil {
+		return ordering.FollowConfiguration(o.Network, o.Schedule, o.Signer.Public())
+	}
+	return ordering.FixedConfiguration(o.Network, o.ConfigID, o.Orderers, o.Signer.Public())
 }

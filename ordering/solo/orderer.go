@@ -16,7 +16,7 @@ import (
 // [ordering.Service].
 type Orderer struct {
 	opts   Options
-	member uint16 // position of the signer among the orderers
+	config *ordering.Configuration
 
 	queue  chan submission
 	sealed chan *block.Block
@@ -57,7 +57,7 @@ func Start(opts Options) (*Orderer, error) {
 	}
 	o := &Orderer{
 		opts:    opts,
-		member:  uint16(opts.Orderers.Index(opts.Signer.Public())),
+		config:  opts.configuration(),
 		queue:   make(chan submission, opts.Queue),
 		sealed:  make(chan *block.Block, sealedAhead),
 		wake:    make(chan struct{}, 1),
@@ -203,9 +203,10 @@ func (o *Orderer) Close() error {
 	return nil
 }
 
-// certify signs the block's hash.
-func (o *Orderer) certify(hash block.Hash) []byte {
+// certify signs a block's hash with the position that the orderer has in its
+// configuration.
+func (o *Orderer) certify(member uint16, hash block.Hash) []byte {
 	digest := identity.VoteDigest(o.opts.Network, 0, hash)
-	cert := identity.Certificate{Votes: []identity.Vote{{Member: o.member, Signature: o.opts.Signer.Sign(digest[:])}}}
+	cert := identity.Certificate{Votes: []identity.Vote{{Member: member, Signature: o.opts.Signer.Sign(digest[:])}}}
 	return cert.Encode()
 }

@@ -104,7 +104,9 @@ func (s *sequencer) cutDue() {
 		if !ok {
 			return
 		}
-		s.seal(batch)
+		if !s.seal(batch) {
+			return
+		}
 	}
 }
 
@@ -116,16 +118,24 @@ func (s *sequencer) flush() {
 		if !ok {
 			return
 		}
-		s.seal(batch)
+		if !s.seal(batch) {
+			return
+		}
 	}
 }
 
-// seal makes the block that follows the last one and passes it on.
-func (s *sequencer) seal(batch cutter.Batch) {
+// seal makes the block that follows the last one and passes it on. It is false if
+// the orderer may not make it: then the service ends.
+func (s *sequencer) seal(batch cutter.Batch) bool {
+	member, err := s.o.config.Member(s.number + 1)
+	if err != nil {
+		s.o.stop(err)
+		return false
+	}
 	b := &block.Block{
 		Number:    s.number + 1,
 		PrevHash:  s.hash,
-		ConfigID:  s.o.opts.ConfigID,
+		ConfigID:  s.o.config.ID(s.number + 1),
 		Timestamp: max(s.o.opts.Clock(), s.timestamp+1),
 		Txs:       batch.Txs,
 	}
@@ -133,7 +143,14 @@ func (s *sequencer) seal(batch cutter.Batch) {
 		panic("solo: cutter and chain number blocks differently")
 	}
 	s.number, s.hash, s.timestamp = b.Number, b.Seal(), b.Timestamp
-	b.Certificate = s.o.certify(s.hash)
+	b.Certificate = s.o.certify(member, s.hash)
+	if err := s.o.config.Advance(b); err != nil {
+		s.o.stop(err)
+		return false
+	}
+	if l, ok := s.o.config.Limits(b.Number + 1); ok {
+		s.cutter.SetLimits(int(l.BlockTxs), int(l.BlockBytes), int64(l.BlockTimeoutMicros))
+	}
 	s.seen.passed(b.Number)
 	s.o.cut.Store(b.Number)
 	s.o.waiting.Store(int64(s.cutter.Waiting()))
@@ -144,4 +161,5 @@ func (s *sequencer) seal(batch cutter.Batch) {
 	case s.o.sealed <- b:
 	case <-s.o.end.Done(): // nobody takes it any more
 	}
+	return true
 }

@@ -552,8 +552,8 @@ func TestGolden(t *testing.T) {
 	n.process(s.block())
 	for h, want := range []string{
 		"90301f95945621cace7634d791eb82b07bcdd2b15e1d3fce6ef62be498223aac",
-		"b1b7cd1a6b5ea66d7bacc224006233226ab5579d371326cb8014ac42d8bead7a",
-		"2c82e82fdb57b4c06223511c721c72222b0da955c0dbbccde0d6e512891e7c15",
+		"184c691c315c3558b9156051912cc49cc0b3bc6233beebd70ff2cea0e91a77d0",
+		"a8a5f9661892f485ca766a40d64d0a38a1743e214081eb5d201d61128d20edde",
 	} {
 		if got := n.state(uint64(h)).String(); got != want {
 			t.Errorf("state hash of block %d is %s, want %s", h, got, want)

@@ -53,9 +53,9 @@ var handlers = map[string]func(*call) (datum.Datum, error){
 	"create_configtx":    (*call).createConfig,
 	"approve_configtx":   (*call).approveConfig,
 
-	"create_user":      (*call).createUser,
-	"update_user":      (*call).updateUser,
-	"delete_user":      (*call).deleteUser,
+	"create_user": (*call).createUser,
+	"update_user": (*call).updateUser,
+	"delete_user": (*call).deleteUser,
 }
 
 // callSteps is what every call costs beside the rows that it touches.

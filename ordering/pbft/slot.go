@@ -114,6 +114,9 @@ func (m *Machine) onPrePrepare(from int, pp *PrePrepare) {
 	if s == nil || s.accepted && !m.mut.acceptTwice || pp.Value.Sequence <= m.plan.max {
 		return // an equivocating primary finds the first proposal only
 	}
+	if s.decided && s.outcome != pp.Value {
+		return
+	}
 	s.keepVote(s.prepares, from, pp.View, pp.Value, pp.Signature)
 	if !m.acceptable(pp) {
 		if !s.refused {

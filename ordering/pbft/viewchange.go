@@ -238,7 +238,8 @@ func (m *Machine) reopen() {
 		if s.accepted {
 			m.pool.release(s.txs, s.sequence)
 		}
-		if s.decided && s.sequence > m.plan.max && !m.mut.ignoreCertificates {
+		// What this view itself or a later one decided may have come first.
+		if s.decided && s.cert.View < m.view && s.sequence > m.plan.max && !m.mut.ignoreCertificates {
 			m.fail("sequence %d is decided, and view %d begins before it", s.sequence, m.view)
 			return
 		}
@@ -270,7 +271,9 @@ func (m *Machine) adopt(s *slot) {
 	}
 	value := m.plan.values[s.sequence-m.plan.min-1]
 	if s.decided && s.outcome != value {
-		m.fail("sequence %d is decided, and view %d proposes something else", s.sequence, m.view)
+		if s.cert.View < m.view {
+			m.fail("sequence %d is decided, and view %d proposes something else", s.sequence, m.view)
+		}
 		return
 	}
 	if txs, ok := s.body(value.Batch); ok {

@@ -15,6 +15,7 @@ type clients struct {
 	txs    []*block.Tx
 	known  map[block.Hash]bool
 	taken  []bool // an honest orderer took it
+	taker  []*node
 	config bool   // the configuration transaction was submitted
 }
 
@@ -46,6 +47,7 @@ func (c *clients) make(name string) *block.Tx {
 	}
 	c.txs = append(c.txs, decoded)
 	c.taken = append(c.taken, false)
+	c.taker = append(c.taker, nil)
 	c.known[decoded.ContentHash()] = true
 	return decoded
 }
@@ -98,9 +100,24 @@ func (c *clients) give(n *node, i int) {
 	// without effect.
 	late := c.txs[i].ValidUntil > n.machine.Status().Height+c.w.sc.Window+c.w.sc.MaxLife
 	if n.machine.Submit(c.txs[i:i+1]) == 1 && n.traitor == nil && !late {
-		c.taken[i] = true
+		c.taken[i], c.taker[i] = true, n
 	}
 	n.pump()
+}
+
+// left gives what an orderer took that is no member any more to others.
+func (c *clients) left(gone *node) {
+	for i := range c.txs {
+		if c.taker[i] == gone && c.waits(i) {
+			c.taken[i], c.taker[i] = false, nil
+			for _, n := range c.w.members() {
+				if n != gone && n.traitor == nil && n.alive {
+					c.insist(n, i)
+					break
+				}
+			}
+		}
+	}
 }
 
 // heal submits again whatever did not come through, each to one honest member,

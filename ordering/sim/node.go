@@ -214,6 +214,9 @@ func (n *node) carryOut(r *ordering.Ready) {
 		n.machine.Advance(n.tip().Number)
 		if n.epoch = n.epochAt(); n.epoch > 0 {
 			n.w.join(n)
+			if n.w.epochs[n.epoch].Set.Index(n.key) < 0 {
+				n.w.clients.left(n)
+			}
 			if n.traitor != nil {
 				n.traitor.Members, n.traitor.Self = n.w.epochs[n.epoch], n.w.epochs[n.epoch].Set.Index(n.key)
 			}

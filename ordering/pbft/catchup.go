@@ -23,7 +23,7 @@ type fetching struct {
 func (m *Machine) report() {
 	r := &Report{
 		Epoch: m.opts.Members.Epoch, View: m.view, Changing: m.changing,
-		Height: m.height, Durable: m.durable,
+		Height: m.height, Durable: m.durable, Stable: m.stable,
 	}
 	if m.own.Sequence != 0 {
 		r.Vote = m.own
@@ -41,6 +41,9 @@ func (m *Machine) onReport(from int, r *Report) {
 	last.height = max(last.height, r.Durable)
 	if r.Vote.Sequence != 0 {
 		m.onCheckpoint(from, &r.Vote)
+	}
+	if r.Stable < m.stable && len(m.stableVotes) > 0 {
+		m.send(from, &Stable{Epoch: r.Epoch, Sequence: m.stable, Hash: m.stableHash, Votes: m.stableVotes})
 	}
 	switch {
 	case m.changing && r.View <= m.view:
@@ -79,9 +82,12 @@ func (m *Machine) resend(to int, height uint64) {
 }
 
 // target returns a block that at least one honest member has durably: f+1 claim
-// it, or a quorum signed it in a view change.
+// it, or a quorum signed it.
 func (m *Machine) target() uint64 {
 	target := m.plan.min
+	if m.proof != nil {
+		target = max(target, m.proof.Sequence)
+	}
 	if m.n == 1 {
 		return target
 	}
@@ -114,7 +120,7 @@ func (m *Machine) catchUp() {
 	}
 	for range m.n {
 		peer := m.fetch.peer % m.n
-		if peer != m.opts.Self && (m.reports[peer].height > m.height || m.plan.min > m.height) {
+		if peer != m.opts.Self && (m.reports[peer].height > m.height || m.plan.min > m.height || m.proof != nil) {
 			m.fetch = fetching{peer, min(target, m.height+maxFetch), m.tick}
 			m.send(peer, &Fetch{Epoch: m.opts.Members.Epoch, From: m.height + 1, Upto: m.fetch.upto})
 			return
@@ -155,7 +161,7 @@ func (m *Machine) serveBehind(v ordering.Verified) {
 // askBatches asks for the transactions of what is accepted or decided here by
 // digest only.
 func (m *Machine) askBatches() {
-	if m.changing {
+	if m.changing || m.mut.hideBatches {
 		return
 	}
 	for seq := m.height + 1; seq <= m.high(); seq++ {
@@ -199,7 +205,7 @@ func (m *Machine) onBatch(b *Batch) {
 	case s.accepted && !s.present && s.value.Batch == b.Digest:
 		s.keep(b.Digest, b.Txs)
 		s.txs, s.present = b.Txs, true
-		m.pool.assign(s.txs, s.sequence)
+		s.refs = m.pool.assign(s.txs, s.sequence)
 		m.prepare(s)
 	case !s.accepted:
 		if value, ok := m.winner(s); !ok || value.Batch != b.Digest {

@@ -5,6 +5,15 @@ import (
 	"github.com/tallystick/tallystick/ordering"
 )
 
+// repeatCheckpoint gives the vote for the stable checkpoint again after a restart:
+// others may still need it.
+func (m *Machine) repeatCheckpoint() {
+	if len(m.stableVotes) > 0 {
+		m.own = Checkpoint{Epoch: m.opts.Members.Epoch, Sequence: m.stable, Hash: m.stableHash}
+		m.own.Signature = m.opts.Sign(CheckpointDigest(m.opts.Network, m.stable, m.stableHash))
+	}
+}
+
 // voteCheckpoint votes for the latest checkpoint whose blocks are durable. It is a
 // function of the chain: no crash makes a member vote for another hash.
 func (m *Machine) voteCheckpoint() {
@@ -40,6 +49,18 @@ func (m *Machine) onCheckpoint(from int, c *Checkpoint) {
 	m.stabilize()
 }
 
+// onStable takes the proof of a checkpoint: it moves the window once the blocks are
+// here.
+func (m *Machine) onStable(s *Stable) {
+	if s.Sequence <= m.stable || s.Sequence%m.opts.Checkpoint != 0 || s.Sequence > m.end() {
+		return
+	}
+	if m.proof == nil || m.proof.Sequence < s.Sequence {
+		m.proof = s
+		m.stabilize()
+	}
+}
+
 // stabilize moves the window to the highest checkpoint that a quorum voted for
 // and whose blocks are durable here.
 func (m *Machine) stabilize() {
@@ -47,6 +68,14 @@ func (m *Machine) stabilize() {
 		at := m.hashes[i]
 		if at.sequence > m.durable || at.sequence <= m.stable {
 			continue
+		}
+		if p := m.proof; p != nil && p.Sequence == at.sequence {
+			if p.Hash != at.hash {
+				m.fail("block %d has hash %s, and a quorum signed %s", at.sequence, at.hash, p.Hash)
+				return
+			}
+			m.settleAt(at, p.Votes)
+			return
 		}
 		votes, others := m.checkpointVotes(at)
 		if others >= m.f+1 && m.n > 1 {
@@ -80,6 +109,9 @@ func (m *Machine) checkpointVotes(at mark) (votes []identity.Vote, others int) {
 // settleAt makes a checkpoint stable: everything up to it is forgotten.
 func (m *Machine) settleAt(at mark, votes []identity.Vote) {
 	m.stable, m.stableHash, m.stableVotes = at.sequence, at.hash, votes
+	if m.proof != nil && m.proof.Sequence <= m.stable {
+		m.proof = nil
+	}
 	m.persistStable()
 	m.out.Forget = max(m.out.Forget, m.stable)
 	for i := range m.slots {

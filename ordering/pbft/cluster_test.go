@@ -17,6 +17,7 @@ import (
 type cluster struct {
 	t       *testing.T
 	members ordering.Membership
+	coming  *ordering.Membership // epoch 1, if there is one
 	opts    ordering.MachineOptions
 	genesis *block.Block
 	nodes   []*member
@@ -172,7 +173,11 @@ func (c *cluster) checkBlock(i int, b *block.Block) {
 			c.t.Fatalf("members %d and %d disagree about block %d", i, j, b.Number)
 		}
 	}
-	if _, err := c.verify(i, Serve(b, 0)); err != nil {
+	epoch := uint64(0)
+	if c.coming != nil && b.Number >= c.coming.First {
+		epoch = 1
+	}
+	if _, err := c.verify(i, Serve(b, epoch)); err != nil {
 		c.t.Fatalf("certificate of block %d: %v", b.Number, err)
 	}
 }
@@ -181,9 +186,14 @@ func (c *cluster) verifier() *ordering.Verifier {
 	return &ordering.Verifier{Protocol: Protocol, Network: c.opts.Network, Members: c.members, Signatures: testCheck, Admit: c.admit}
 }
 
-// verify sends a message through its bytes.
+// verify sends a message through its bytes, to a verifier of its epoch.
 func (c *cluster) verify(from int, m ordering.Message) (ordering.Verified, error) {
-	return c.verifier().Verify(from, m.AppendTo(nil))
+	raw := m.AppendTo(nil)
+	v := c.verifier()
+	if epoch, _ := ordering.EpochOf(raw); epoch == 1 && c.coming != nil {
+		v.Members = *c.coming
+	}
+	return v.Verify(from, raw)
 }
 
 func (c *cluster) send(from int, out ordering.Outgoing) {
@@ -213,6 +223,9 @@ func (c *cluster) deliver(p packet) {
 	n := c.nodes[p.to]
 	if n.m == nil {
 		return
+	}
+	if epoch, _ := ordering.EpochOf(p.message.AppendTo(nil)); epoch > n.m.opts.Members.Epoch {
+		return // a driver has no verifier for it
 	}
 	v, err := c.verify(p.from, p.message)
 	if err != nil {

@@ -100,6 +100,7 @@ func (m *Report) AppendTo(dst []byte) []byte {
 	dst = ordering.AppendBool(dst, m.Changing)
 	dst = ordering.AppendUint64(dst, m.Height)
 	dst = ordering.AppendUint64(dst, m.Durable)
+	dst = ordering.AppendUint64(dst, m.Stable)
 	dst = ordering.AppendUint64(dst, m.Vote.Sequence)
 	dst = append(dst, m.Vote.Hash[:]...)
 	return append(dst, m.Vote.Signature[:]...)
@@ -141,6 +142,14 @@ func (m *Batch) AppendTo(dst []byte) []byte {
 	return ordering.AppendTxs(dst, m.Txs)
 }
 
+// AppendTo implements ordering.Message.
+func (m *Stable) AppendTo(dst []byte) []byte {
+	dst = head(dst, kindStable, m.Epoch)
+	dst = ordering.AppendUint64(dst, m.Sequence)
+	dst = append(dst, m.Hash[:]...)
+	return ordering.AppendVotes(dst, m.Votes)
+}
+
 // Decode reads the canonical bytes of a message and refuses every other form.
 // The message shares memory with raw.
 func Decode(raw []byte) (ordering.Message, error) {
@@ -171,6 +180,8 @@ func Decode(raw []byte) (ordering.Message, error) {
 		m = &FetchBatch{Epoch: epoch, Sequence: d.Height(), Digest: d.Hash()}
 	case kindBatch:
 		m = &Batch{Epoch: epoch, Sequence: d.Height(), Digest: d.Hash(), Txs: d.Txs()}
+	case kindStable:
+		m = &Stable{Epoch: epoch, Sequence: d.Height(), Hash: d.Hash(), Votes: d.Votes()}
 	default:
 		d.Fail("kind %d", kind)
 	}
@@ -181,7 +192,7 @@ func Decode(raw []byte) (ordering.Message, error) {
 }
 
 func decodeReport(d *ordering.Decoder, epoch uint64) *Report {
-	m := &Report{Epoch: epoch, View: d.Uint64(), Changing: d.Bool(), Height: d.Height(), Durable: d.Height()}
+	m := &Report{Epoch: epoch, View: d.Uint64(), Changing: d.Bool(), Height: d.Height(), Durable: d.Height(), Stable: d.Height()}
 	m.Vote = Checkpoint{Epoch: epoch, Sequence: d.Height(), Hash: d.Hash(), Signature: d.Signature()}
 	if m.Vote.Sequence == 0 && (m.Vote.Hash != block.Hash{} || m.Vote.Signature != identity.Signature{}) {
 		d.Fail("a vote for checkpoint 0")

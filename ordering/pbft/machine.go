@@ -45,13 +45,14 @@ type Machine struct {
 	relayAt  uint64 // tick at which transactions were last shown to everybody
 	grace    uint64 // tick before which nothing counts as waiting
 	changes  []*ViewChange
-	later    [][]ordering.Verified // by member: what came before its view
+	later    []early // by member: what came before its view
 
 	// The others.
 	reports     []position
 	claims      []uint64 // scratch of target
 	checkpoints [][]mark // by member: checkpoint votes above stable
 	own         Checkpoint
+	proof       *Stable // of a checkpoint above stable
 
 	fetched map[uint64]*Decided // blocks to come, from other members
 	fetch   fetching
@@ -68,6 +69,12 @@ type mark struct {
 	sequence  uint64
 	hash      block.Hash
 	signature identity.Signature
+}
+
+// early is what came from a member before the view that it belongs to.
+type early struct {
+	messages []ordering.Verified
+	bytes    int // of the transactions in them
 }
 
 // position is the last report of a member.
@@ -108,6 +115,7 @@ func newMachine(opts ordering.MachineOptions, start ordering.Start, records []or
 	if err := m.restore(records); err != nil {
 		return nil, err
 	}
+	m.repeatCheckpoint()
 	m.voteCheckpoint()
 	m.settle()
 	return m, nil
@@ -125,10 +133,10 @@ func (m *Machine) enter(members ordering.Membership, self int) {
 	m.view, m.changing, m.plan, m.newView = 0, false, plan{}, nil
 	m.next, m.attempts, m.started, m.grace = m.height+1, 0, 0, m.tick
 	m.changes = make([]*ViewChange, m.n)
-	m.later = make([][]ordering.Verified, m.n)
+	m.later = make([]early, m.n)
 	m.reports = make([]position, m.n)
 	m.checkpoints = make([][]mark, m.n)
-	m.own = Checkpoint{}
+	m.own, m.proof = Checkpoint{}, nil
 	m.fetch = fetching{peer: int(m.opts.Seed % uint64(m.n))}
 	m.hashes = m.hashes[:0]
 	m.coming, m.gone = nil, false
@@ -218,6 +226,8 @@ func (m *Machine) step(v ordering.Verified) {
 		m.onFetchBatch(from, msg)
 	case *Batch:
 		m.onBatch(msg)
+	case *Stable:
+		m.onStable(msg)
 	}
 }
 
@@ -239,8 +249,13 @@ func (m *Machine) current(v ordering.Verified, view uint64) bool {
 		return false
 	}
 	// A member that floods loses its own messages only.
-	if kept := m.later[v.From()]; len(kept) < int(2*m.opts.Window) {
-		m.later[v.From()] = append(kept, v)
+	if kept := &m.later[v.From()]; len(kept.messages) < int(2*m.opts.Window) && kept.bytes < m.opts.MaxWaitingBytes {
+		kept.messages = append(kept.messages, v)
+		if pp, ok := v.Message().(*PrePrepare); ok {
+			for _, tx := range pp.Txs {
+				kept.bytes += block.TxSizeInBlock(tx)
+			}
+		}
 	}
 	return false
 }

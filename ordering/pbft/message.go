@@ -23,6 +23,7 @@ const (
 	kindDecided
 	kindFetchBatch
 	kindBatch
+	kindStable
 )
 
 // Phase tells votes apart.
@@ -99,6 +100,7 @@ type Report struct {
 	Changing bool
 	Height   uint64 // last block decided in order
 	Durable  uint64
+	Stable   uint64
 	// Vote is the member's latest checkpoint vote; its Sequence is 0 if there is
 	// none.
 	Vote Checkpoint
@@ -139,6 +141,25 @@ type Batch struct {
 	Sequence uint64
 	Digest   block.Hash
 	Txs      []*block.Tx
+}
+
+// Stable proves a stable checkpoint to a member that lacks the votes.
+type Stable struct {
+	Epoch    uint64
+	Sequence uint64
+	Hash     block.Hash
+	Votes    []identity.Vote
+}
+
+// Kind implements ordering.Message.
+func (*Stable) Kind() string { return "stable" }
+
+// Check implements ordering.Message.
+func (m *Stable) Check(c *ordering.Checker) error {
+	if err := fits(c, m.Epoch); err != nil {
+		return err
+	}
+	return c.Votes(CheckpointDigest(c.Network, m.Sequence, m.Hash), m.Votes)
 }
 
 // Kind implements ordering.Message.

@@ -16,5 +16,7 @@ type mutation struct {
 	noDedup            bool // proposals may repeat transactions
 	forgetOrdered      bool // what was ordered is not remembered
 	loneCheckpoint     bool // a single vote makes a checkpoint stable
-	neverJoin          bool // f+1 resignations persuade nobody
+	noNull             bool // gaps of a new view stay gaps
+	noRelay            bool // transactions are shown to nobody but the primary
+	hideBatches        bool // missing batches are not asked for
 }

@@ -104,10 +104,11 @@ func TestTimestamps(t *testing.T) {
 		txs := c.txs(1)
 		value := identity.Commit{Sequence: m.height + 1, Batch: block.TxDigest(txs), Proposed: m.now + off}
 		pp := &PrePrepare{Value: value, Txs: txs, Signature: testSign(testKey(0))(PrepareDigest(c.opts.Network, 0, value))}
-		if got, want := m.acceptable(pp), off > -1_000_000 && off < 1_000_000; got != want {
+		refs, got := m.acceptable(pp)
+		if want := off > -1_000_000 && off < 1_000_000; got != want {
 			t.Errorf("a proposal %d us off the clock is acceptable: %v", off, got)
 		}
-		m.pool.release(txs, value.Sequence)
+		m.pool.release(refs, value.Sequence)
 	}
 }
 

@@ -14,11 +14,16 @@ import (
 // again anyway.
 type pool struct {
 	opts   *ordering.MachineOptions
-	known  map[block.Hash]known
-	expiry map[uint64][]block.Hash // ordered ones, by their last valid height
+	index  map[block.Hash]ref // of what is known
+	known  [][]known          // by ref, in pieces that never move
+	made   int                // entries of known that were ever used
+	free   []ref              // unused ones among them
+	expiry map[uint64][]ref   // ordered ones, by their last valid height
 
-	// queue[i] has the index base+i. Entries that are done are nil transactions.
+	// queue[i] has the index base+i; queue[:head] is done. Entries that are done
+	// have no transaction.
 	queue   []waiter
+	head    int
 	base    uint64
 	relayed [2]uint64 // entries before these indexes were shown to everybody: own, others'
 	live    int
@@ -27,8 +32,16 @@ type pool struct {
 	forget  bool           // a planted bug
 }
 
+// ref is the place of a transaction in pool.known.
+type ref uint32
+
+const pieceBits = 10
+
+func (p *pool) at(r ref) *known { return &p.known[r>>pieceBits][r&(1<<pieceBits-1)] }
+
 // known says where a transaction stands.
 type known struct {
+	id       block.Hash
 	sequence uint64 // where it is proposed in this view or ordered; 0 for nowhere
 	place    uint64 // 1 + its index in the queue; 0 if it does not wait here
 	ordered  bool
@@ -37,16 +50,16 @@ type known struct {
 // waiter is a transaction that is not ordered yet.
 type waiter struct {
 	tx     *block.Tx
-	id     block.Hash
+	ref    ref
+	origin uint16
 	since  uint64 // tick
-	origin int
 }
 
 // origin counts what waits on behalf of a member.
 type origin struct{ txs, bytes int }
 
 func (p *pool) init(opts *ordering.MachineOptions) {
-	*p = pool{opts: opts, known: make(map[block.Hash]known), expiry: make(map[uint64][]block.Hash)}
+	*p = pool{opts: opts, index: make(map[block.Hash]ref), expiry: make(map[uint64][]ref)}
 	p.origins = make([]origin, opts.Members.N())
 }
 
@@ -59,24 +72,52 @@ func (p *pool) room(member int) int {
 	return max(p.opts.MaxWaiting-p.origins[member].txs, 0)
 }
 
+// know returns the entry of a transaction, a new one if need be.
+func (p *pool) know(id block.Hash) (ref, *known) {
+	if r, ok := p.index[id]; ok {
+		return r, p.at(r)
+	}
+	r := ref(p.made)
+	if k := len(p.free); k > 0 {
+		r, p.free = p.free[k-1], p.free[:k-1]
+	} else {
+		if p.made%(1<<pieceBits) == 0 {
+			p.known = append(p.known, make([]known, 1<<pieceBits))
+		}
+		p.made++
+	}
+	p.index[id] = r
+	k := p.at(r)
+	*k = known{id: id}
+	return r, k
+}
+
+// drop forgets an entry about which nothing is to be known any more.
+func (p *pool) drop(r ref) {
+	if k := p.at(r); k.place == 0 && k.sequence == 0 {
+		delete(p.index, k.id)
+		*k = known{}
+		p.free = append(p.free, r)
+	}
+}
+
 // add lets a transaction wait on behalf of a member. The chain has the given
 // height here and a certain one elsewhere, as far as that is known.
 func (p *pool) add(tx *block.Tx, member int, height, tick, elsewhere uint64) (added, room bool) {
-	id := tx.ContentHash()
-	k := p.known[id]
-	if k.ordered || k.place != 0 {
-		return false, true
-	}
 	// What the next block cannot contain, or no block of the window may.
 	if tx.ValidUntil <= height || tx.ValidUntil > elsewhere+p.opts.Window+p.opts.MaxLife {
 		return false, true
 	}
+	r, k := p.know(tx.ContentHash())
+	if k.ordered || k.place != 0 {
+		return false, true
+	}
 	if p.room(member) == 0 {
+		p.drop(r)
 		return false, false
 	}
-	p.queue = append(p.queue, waiter{tx, id, tick, member})
+	p.queue = append(p.queue, waiter{tx: tx, ref: r, origin: uint16(member), since: tick})
 	k.place = p.base + uint64(len(p.queue))
-	p.known[id] = k
 	p.origins[member].txs++
 	p.origins[member].bytes += block.TxSizeInBlock(tx)
 	p.live++
@@ -86,9 +127,10 @@ func (p *pool) add(tx *block.Tx, member int, height, tick, elsewhere uint64) (ad
 	return true, true
 }
 
-// remove ends the waiting of the entry at a place.
-func (p *pool) remove(place uint64) {
-	w := &p.queue[place-1-p.base]
+// unqueue ends the waiting of a transaction.
+func (p *pool) unqueue(k *known) {
+	w := &p.queue[k.place-1-p.base]
+	k.place = 0
 	p.origins[w.origin].txs--
 	p.origins[w.origin].bytes -= block.TxSizeInBlock(w.tx)
 	p.live--
@@ -99,96 +141,82 @@ func (p *pool) remove(place uint64) {
 // compact drops done entries from the front; moving costs no more than what was
 // dropped.
 func (p *pool) compact() {
-	n := 0
-	for n < len(p.queue) && p.queue[n].tx == nil {
-		n++
+	for p.head < len(p.queue) && p.queue[p.head].tx == nil {
+		p.head++
 	}
-	if n > 0 && n*2 >= len(p.queue) {
-		rest := copy(p.queue, p.queue[n:])
+	if p.head > 0 && p.head*2 >= len(p.queue) {
+		rest := copy(p.queue, p.queue[p.head:])
 		clear(p.queue[rest:])
 		p.queue = p.queue[:rest]
-		p.base += uint64(n)
+		p.base += uint64(p.head)
+		p.head = 0
 	}
 }
 
 // oldest returns the entry that waits longest, after dropping those that no block
 // after height can contain.
 func (p *pool) oldest(height uint64) *waiter {
-	for i := 0; i < len(p.queue); i++ {
-		w := &p.queue[i]
-		if w.tx == nil {
-			continue
-		}
+	for p.live > 0 {
+		w := &p.queue[p.head]
 		if w.tx.ValidUntil > height {
 			return w
 		}
-		p.expire(w)
-		i = -1 // the queue may have moved
+		r := w.ref
+		p.unqueue(p.at(r))
+		p.drop(r)
 	}
 	return nil
-}
-
-func (p *pool) expire(w *waiter) {
-	k := p.known[w.id]
-	place := k.place
-	if k.place = 0; k.sequence == 0 {
-		delete(p.known, w.id)
-	} else {
-		p.known[w.id] = k
-	}
-	p.remove(place)
 }
 
 // claim assigns the transactions of a fresh proposal to its sequence, if none of
 // them is ordered, proposed elsewhere or repeated and all of them may be in that
 // block; else it changes nothing.
-func (p *pool) claim(txs []*block.Tx, sequence uint64) bool {
-	for i, tx := range txs {
-		if !p.claimOne(tx, sequence) {
-			p.release(txs[:i], sequence)
-			return false
+func (p *pool) claim(txs []*block.Tx, sequence uint64) ([]ref, bool) {
+	refs := make([]ref, 0, len(txs))
+	for _, tx := range txs {
+		r, ok := p.claimOne(tx, sequence)
+		if !ok {
+			p.release(refs, sequence)
+			return nil, false
 		}
+		refs = append(refs, r)
 	}
-	return true
+	return refs, true
 }
 
-func (p *pool) claimOne(tx *block.Tx, sequence uint64) bool {
+func (p *pool) claimOne(tx *block.Tx, sequence uint64) (ref, bool) {
 	if tx.ValidUntil < sequence || tx.ValidUntil > sequence+p.opts.MaxLife {
-		return false
+		return 0, false
 	}
-	id := tx.ContentHash()
-	k := p.known[id]
+	r, k := p.know(tx.ContentHash())
 	if k.ordered || k.sequence != 0 {
-		return false
+		return 0, false
 	}
 	k.sequence = sequence
-	p.known[id] = k
-	return true
+	return r, true
 }
 
 // assign notes that a view proposes transactions again, whatever is known of them.
-func (p *pool) assign(txs []*block.Tx, sequence uint64) {
+func (p *pool) assign(txs []*block.Tx, sequence uint64) []ref {
+	refs := make([]ref, 0, len(txs))
 	for _, tx := range txs {
-		id := tx.ContentHash()
-		if k := p.known[id]; !k.ordered && k.sequence == 0 {
+		r, k := p.know(tx.ContentHash())
+		if !k.ordered && k.sequence == 0 {
 			k.sequence = sequence
-			p.known[id] = k
+		}
+		if k.sequence == sequence {
+			refs = append(refs, r)
 		}
 	}
+	return refs
 }
 
-// release undoes an assignment.
-func (p *pool) release(txs []*block.Tx, sequence uint64) {
-	for _, tx := range txs {
-		id := tx.ContentHash()
-		k, ok := p.known[id]
-		if !ok || k.ordered || k.sequence != sequence {
-			continue
-		}
-		if k.sequence = 0; k.place == 0 {
-			delete(p.known, id)
-		} else {
-			p.known[id] = k
+// release undoes an assignment, as far as nothing was ordered since.
+func (p *pool) release(refs []ref, sequence uint64) {
+	for _, r := range refs {
+		if k := p.at(r); !k.ordered && k.sequence == sequence {
+			k.sequence = 0
+			p.drop(r)
 		}
 	}
 }
@@ -196,25 +224,33 @@ func (p *pool) release(txs []*block.Tx, sequence uint64) {
 // ordered notes the transactions of the next block and returns the indexes of
 // those that were ordered before.
 func (p *pool) ordered(txs []*block.Tx, height uint64) (repeats []int) {
+	var until uint64 // the last one looked up, for they come in runs
+	var dying []ref
 	for i, tx := range txs {
-		id := tx.ContentHash()
-		k := p.known[id]
+		r, k := p.know(tx.ContentHash())
 		if k.ordered {
 			repeats = append(repeats, i)
 			continue
 		}
-		place := k.place
-		p.known[id] = known{sequence: height, ordered: true}
-		if p.forget {
-			delete(p.known, id)
+		if k.place != 0 {
+			p.unqueue(k)
 		}
-		p.expiry[tx.ValidUntil] = append(p.expiry[tx.ValidUntil], id)
-		if place != 0 {
-			p.remove(place)
+		k.sequence, k.ordered = height, !p.forget
+		if i == 0 || tx.ValidUntil != until {
+			if dying != nil {
+				p.expiry[until] = dying
+			}
+			until = tx.ValidUntil
+			dying = p.expiry[until]
 		}
+		dying = append(dying, r)
 	}
-	for _, id := range p.expiry[height] {
-		delete(p.known, id)
+	if dying != nil {
+		p.expiry[until] = dying
+	}
+	for _, r := range p.expiry[height] {
+		p.at(r).sequence = 0
+		p.drop(r)
 	}
 	delete(p.expiry, height)
 	return repeats
@@ -240,7 +276,7 @@ func (p *pool) restart(leads bool, tick uint64) {
 			continue
 		}
 		w.since = tick
-		if leads && p.known[w.id].sequence == 0 {
+		if leads && p.at(w.ref).sequence == 0 {
 			p.cut.Add(w.tx, int64(tick))
 		}
 	}
@@ -258,7 +294,7 @@ func (p *pool) pick(member int, own bool, from, since uint64, limit int) (txs []
 			if w.since > since || size > limit || len(txs) >= block.MaxTxsPerBlock {
 				break
 			}
-			if (w.origin == member) == own && p.known[w.id].sequence == 0 {
+			if (int(w.origin) == member) == own && p.at(w.ref).sequence == 0 {
 				txs = append(txs, w.tx)
 				size += block.TxSizeInBlock(w.tx)
 			}
@@ -271,27 +307,25 @@ func (p *pool) pick(member int, own bool, from, since uint64, limit int) (txs []
 // remap renames the members of one epoch to those of the next. What waits on
 // behalf of one that leaves is dropped.
 func (p *pool) remap(old, next *identity.OrdererSet) {
+	queue := p.queue[p.head:]
+	p.queue, p.base, p.head, p.live = nil, p.base+uint64(len(p.queue)), 0, 0
 	p.origins = make([]origin, len(next.Keys))
-	for i := range p.queue {
-		w := &p.queue[i]
+	for _, w := range queue {
 		if w.tx == nil {
 			continue
 		}
+		k := p.at(w.ref)
+		k.place = 0
 		to := next.Index(old.Keys[w.origin])
 		if to < 0 {
-			k := p.known[w.id]
-			if k.place = 0; k.sequence == 0 {
-				delete(p.known, w.id)
-			} else {
-				p.known[w.id] = k
-			}
-			p.live--
-			*w = waiter{}
+			p.drop(w.ref)
 			continue
 		}
-		w.origin = to
+		w.origin = uint16(to)
+		p.queue = append(p.queue, w)
+		k.place = p.base + uint64(len(p.queue))
+		p.live++
 		p.origins[to].txs++
 		p.origins[to].bytes += block.TxSizeInBlock(w.tx)
 	}
-	p.compact()
 }

@@ -189,7 +189,7 @@ func (m *Machine) resume() {
 		}
 		m.next = max(m.next, s.sequence+1)
 		m.last = max(m.last, s.value.Proposed)
-		m.pool.assign(s.txs, s.sequence)
+		s.refs = m.pool.assign(s.txs, s.sequence)
 		vote := m.vote(Prepare, s.value)
 		s.keepVote(s.prepares, m.opts.Self, m.view, s.value, vote.Signature)
 		if p := s.prepared; p != nil && p.View == m.view {

@@ -45,7 +45,7 @@ func (m *Machine) onForward(from int, f *Forward) {
 // make it resign alone.
 func (m *Machine) relay() {
 	half := m.opts.RequestTicks / 2
-	if m.n == 1 || m.tick < m.grace+half {
+	if m.n == 1 || m.tick < m.grace+half || m.mut.noRelay {
 		return
 	}
 	if m.tick-m.relayAt >= m.opts.RequestTicks {
@@ -94,14 +94,14 @@ func (m *Machine) propose() {
 		if !ok {
 			return
 		}
-		txs := make([]*block.Tx, 0, len(batch.Txs))
+		txs, refs := batch.Txs[:0], make([]ref, 0, len(batch.Txs))
 		for _, tx := range batch.Txs {
-			if m.pool.claimOne(tx, m.next) {
-				txs = append(txs, tx)
+			if r, ok := m.pool.claimOne(tx, m.next); ok {
+				txs, refs = append(txs, tx), append(refs, r)
 			}
 		}
 		if len(txs) > 0 {
-			m.proposeBatch(txs)
+			m.proposeBatch(txs, refs)
 		}
 	}
 }
@@ -125,13 +125,13 @@ func (m *Machine) mayPropose() bool {
 	return true
 }
 
-func (m *Machine) proposeBatch(txs []*block.Tx) {
+func (m *Machine) proposeBatch(txs []*block.Tx, refs []ref) {
 	s := m.slot(m.next)
 	m.last = max(m.now, m.last+1)
 	value := identity.Commit{Sequence: m.next, Batch: block.TxDigest(txs), Proposed: m.last}
 	m.next++
 	s.keep(value.Batch, txs)
-	m.accept(s, value)
+	m.accept(s, value, refs)
 	pp := &PrePrepare{Epoch: m.opts.Members.Epoch, View: m.view, Value: value, Txs: txs}
 	pp.Signature = s.prepares[m.opts.Self].signature
 	m.send(ordering.ToAll, pp)

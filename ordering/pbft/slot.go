@@ -18,6 +18,7 @@ type slot struct {
 	refused   bool
 	committed bool // this member's commit vote is given in this view
 	txs       []*block.Tx
+	refs      []ref    // of txs, where they are assigned to this slot
 	prepares  []ballot // by member
 	commits   []ballot
 
@@ -85,7 +86,7 @@ func (m *Machine) seen(sequence uint64) *slot {
 // open forgets what earlier views proposed.
 func (s *slot) open() {
 	s.accepted, s.present, s.refused, s.committed = false, false, false, false
-	s.value, s.txs, s.since = identity.Commit{}, nil, 0
+	s.value, s.txs, s.refs, s.since = identity.Commit{}, nil, nil, 0
 	clear(s.prepares)
 	clear(s.commits)
 }
@@ -118,40 +119,41 @@ func (m *Machine) onPrePrepare(from int, pp *PrePrepare) {
 		return
 	}
 	s.keepVote(s.prepares, from, pp.View, pp.Value, pp.Signature)
-	if !m.acceptable(pp) {
+	refs, ok := m.acceptable(pp)
+	if !ok {
 		if !s.refused {
 			s.refused, s.since = true, m.tick
 		}
 		return
 	}
 	s.keep(pp.Value.Batch, pp.Txs)
-	m.accept(s, pp.Value)
+	m.accept(s, pp.Value, refs)
 	m.conclude(s)
 }
 
 // acceptable are the rules for fresh proposals. What a new view re-proposes has
 // passed them at honest members, and time has gone on since. The transactions of
 // an acceptable proposal are assigned to its sequence.
-func (m *Machine) acceptable(pp *PrePrepare) bool {
+func (m *Machine) acceptable(pp *PrePrepare) ([]ref, bool) {
 	v := &pp.Value
 	if len(pp.Txs) == 0 || len(pp.Txs) > block.MaxTxsPerBlock {
-		return false
+		return nil, false
 	}
 	if off := v.Proposed - m.now; off > m.opts.MaxSkew || off < -m.opts.MaxSkew {
-		return false
+		return nil, false
 	}
 	if m.mut.noDedup {
-		m.pool.assign(pp.Txs, v.Sequence)
-		return true
+		return m.pool.assign(pp.Txs, v.Sequence), true
 	}
 	return m.pool.claim(pp.Txs, v.Sequence)
 }
 
 // accept makes value what this view decides on at the slot, and votes for it as
 // soon as its batch is there.
-func (m *Machine) accept(s *slot, value identity.Commit) {
+func (m *Machine) accept(s *slot, value identity.Commit, refs []ref) {
 	s.accepted, s.value, s.since, s.refused = true, value, m.tick, false
 	s.txs, s.present = s.body(value.Batch)
+	s.refs = refs
 	if s.present {
 		m.prepare(s)
 	}

@@ -408,7 +408,7 @@ func TestFloodOfSequences(t *testing.T) {
 	if n := len(m.slots); n != 8 {
 		t.Errorf("%d slots", n)
 	}
-	if n := len(m.later[3]); n > 2*8 {
+	if n := len(m.later[3].messages); n > 2*8 {
 		t.Errorf("%d messages wait for their view", n)
 	}
 	if n := len(m.checkpoints[3]); n > 3 {

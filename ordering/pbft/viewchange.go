@@ -70,7 +70,8 @@ func (m *Machine) resign(view uint64) {
 func (m *Machine) withdraw() {
 	for i := range m.slots {
 		if s := &m.slots[i]; s.sequence != 0 && s.accepted && !s.decided {
-			m.pool.release(s.txs, s.sequence)
+			m.pool.release(s.refs, s.sequence)
+			s.refs = nil
 		}
 	}
 }
@@ -99,7 +100,7 @@ func (m *Machine) onViewChange(vc *ViewChange) {
 		return
 	}
 	m.changes[vc.Member] = vc
-	if view := m.popular(); view > m.view && !m.mut.neverJoin {
+	if view := m.popular(); view > m.view {
 		m.resign(view)
 		return
 	}
@@ -236,7 +237,7 @@ func (m *Machine) reopen() {
 			continue
 		}
 		if s.accepted {
-			m.pool.release(s.txs, s.sequence)
+			m.pool.release(s.refs, s.sequence)
 		}
 		// What this view itself or a later one decided may have come first.
 		if s.decided && s.cert.View < m.view && s.sequence > m.plan.max && !m.mut.ignoreCertificates {
@@ -270,23 +271,27 @@ func (m *Machine) adopt(s *slot) {
 		return
 	}
 	value := m.plan.values[s.sequence-m.plan.min-1]
+	if m.mut.noNull && value.Batch == emptyBatch {
+		return
+	}
 	if s.decided && s.outcome != value {
 		if s.cert.View < m.view {
 			m.fail("sequence %d is decided, and view %d proposes something else", s.sequence, m.view)
 		}
 		return
 	}
+	var refs []ref
 	if txs, ok := s.body(value.Batch); ok {
-		m.pool.assign(txs, s.sequence)
+		refs = m.pool.assign(txs, s.sequence)
 	}
-	m.accept(s, value)
+	m.accept(s, value, refs)
 }
 
 // replay looks at what came before its view.
 func (m *Machine) replay() {
 	for i := range m.later {
-		kept := m.later[i]
-		m.later[i] = nil
+		kept := m.later[i].messages
+		m.later[i] = early{}
 		for _, v := range kept {
 			m.step(v) // keeps what is still too early
 		}

@@ -15,7 +15,12 @@ type checks struct {
 	ordered map[block.Hash]uint64
 	repeats [][]int
 	votes   map[ballot]any
+
+	promises map[int]promise // by node
 }
+
+// promise is that a member votes in no view before.
+type promise struct{ epoch, view uint64 }
 
 // ballot is where an honest member has one vote.
 type ballot struct {
@@ -31,13 +36,20 @@ func (c *checks) init(w *world) {
 	c.repeats = [][]int{nil}
 	c.ordered = make(map[block.Hash]uint64)
 	c.votes = make(map[ballot]any)
+	c.promises = make(map[int]promise)
 }
 
 func (c *checks) height() uint64 { return uint64(len(c.chain) - 1) }
 
 // sent: an honest member never contradicts a vote of its own.
 func (c *checks) sent(n *node, m ordering.Message) {
+	if epoch, view, ok := c.w.spec.Promises(m); ok {
+		c.promises[n.number] = promise{epoch, view}
+	}
 	for _, v := range c.w.spec.Votes(m) {
+		if p := c.promises[n.number]; !v.Timeless && p.epoch == v.Epoch && v.View < p.view {
+			c.w.fail("node %d votes in view %d and had left all before %d", n.number, v.View, p.view)
+		}
 		at := ballot{n.number, v.Phase, v.Epoch, v.View, v.Sequence}
 		if old, ok := c.votes[at]; ok && old != v.Value {
 			c.w.fail("node %d votes twice: %+v: %v and %v", n.number, at, old, v.Value)

@@ -16,7 +16,7 @@ type clients struct {
 	known  map[block.Hash]bool
 	taken  []bool // an honest orderer took it
 	taker  []*node
-	config bool   // the configuration transaction was submitted
+	config bool // the configuration transaction was submitted
 }
 
 func (c *clients) init(w *world) {

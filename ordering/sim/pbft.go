@@ -17,6 +17,7 @@ func PBFTSpec(p ordering.Protocol) Spec {
 	return Spec{
 		Protocol: p,
 		Votes:    pbftVotes,
+		Promises: pbftPromises,
 		Adversaries: []func(*Traitor) Adversary{
 			func(*Traitor) Adversary { return honest{} },
 			func(t *Traitor) Adversary { return &equivocator{t: t} },
@@ -31,17 +32,28 @@ func PBFTSpec(p ordering.Protocol) Spec {
 func pbftVotes(m ordering.Message) []Vote {
 	switch m := m.(type) {
 	case *pbft.PrePrepare:
-		return []Vote{{"prepare", m.Epoch, m.View, m.Value.Sequence, m.Value}}
+		return []Vote{{Phase: "prepare", Epoch: m.Epoch, View: m.View, Sequence: m.Value.Sequence, Value: m.Value}}
 	case *pbft.Vote:
-		return []Vote{{m.Kind(), m.Epoch, m.View, m.Value.Sequence, m.Value}}
+		return []Vote{{Phase: m.Kind(), Epoch: m.Epoch, View: m.View, Sequence: m.Value.Sequence, Value: m.Value}}
 	case *pbft.Checkpoint:
-		return []Vote{{"checkpoint", m.Epoch, 0, m.Sequence, m.Hash}}
+		return checkpointVote(m)
 	case *pbft.Report:
 		if m.Vote.Sequence > 0 {
-			return []Vote{{"checkpoint", m.Epoch, 0, m.Vote.Sequence, m.Vote.Hash}}
+			return checkpointVote(&m.Vote)
 		}
 	}
 	return nil
+}
+
+func checkpointVote(m *pbft.Checkpoint) []Vote {
+	return []Vote{{Phase: "checkpoint", Epoch: m.Epoch, Sequence: m.Sequence, Value: m.Hash, Timeless: true}}
+}
+
+func pbftPromises(m ordering.Message) (epoch, view uint64, ok bool) {
+	if vc, isChange := m.(*pbft.ViewChange); isChange {
+		return vc.Epoch, vc.View, true
+	}
+	return 0, 0, false
 }
 
 // honest sends what the machine says: the moods of the traitor do the rest.

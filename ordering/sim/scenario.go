@@ -62,5 +62,10 @@ func scenario(r *rand.Rand) Scenario {
 	}
 	s.Censored = r.IntN(3) == 0
 	s.Joins = r.IntN(6) == 0
+	if r.IntN(6) == 0 {
+		// Nothing lasts long: crashes one after another, primaries that get
+		// hardly any time.
+		s.Crashes, s.Requests, s.SyncDelay = 10+r.IntN(40), uint64(4+r.IntN(6)), r.IntN(4)
+	}
 	return s
 }

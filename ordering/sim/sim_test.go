@@ -2,8 +2,11 @@ package sim
 
 import (
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 )
 
@@ -29,31 +32,73 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// kept reads the seeds that found something once.
+func kept(t *testing.T) []uint64 {
+	text, err := os.ReadFile("testdata/seeds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []uint64
+	for _, line := range strings.Split(string(text), "\n") {
+		if word := strings.Fields(line); len(word) > 0 && word[0] != "#" {
+			seed, err := strconv.ParseUint(word[0], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, seed)
+		}
+	}
+	return list
+}
+
+// totals is what a test's runs came to.
+type totals struct {
+	sync.Mutex
+	ordered, repeats, messages, restarts, views, worst int
+}
+
+func (s *totals) add(r *Result) {
+	s.Lock()
+	defer s.Unlock()
+	s.ordered += r.Ordered
+	s.repeats += r.Repeats
+	s.messages += r.Messages
+	s.restarts += r.Restarts
+	s.views += int(r.View)
+	s.worst = max(s.worst, r.HealTicks)
+}
+
 // TestPBFT runs random scenarios. Each seed runs twice and must leave the same
 // trace.
 func TestPBFT(t *testing.T) {
 	first, n := seeds(t)
-	var ordered, repeats, messages, restarts, views, worst int
-	failures := 0
+	list := kept(t)
 	for seed := first; seed < first+n; seed++ {
-		r := Run(PBFT(), seed)
-		if r.Err != nil {
-			t.Error(r.Err)
-			if failures++; failures == 10 {
-				t.Fatal("too many failures")
-			}
-			continue
-		}
-		if again := Run(PBFT(), seed); again.Trace != r.Trace {
-			t.Fatalf("seed %d: two runs differ", seed)
-		}
-		ordered += r.Ordered
-		repeats += r.Repeats
-		messages += r.Messages
-		restarts += r.Restarts
-		views += int(r.View)
-		worst = max(worst, r.HealTicks)
+		list = append(list, seed)
 	}
+	var sum totals
+	next := make(chan uint64)
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for seed := range next {
+				r := Run(PBFT(), seed)
+				if r.Err != nil {
+					t.Error(r.Err)
+					continue
+				}
+				if again := Run(PBFT(), seed); again.Trace != r.Trace {
+					t.Errorf("seed %d: two runs differ", seed)
+				}
+				sum.add(&r)
+			}
+		})
+	}
+	for _, seed := range list {
+		next <- seed
+	}
+	close(next)
+	wg.Wait()
 	t.Logf("%d seeds: %d transactions ordered, %d repeats, %d messages, %d crashes, %d views, at most %d ticks after the faults",
-		n, ordered, repeats, messages, restarts, views, worst)
+		len(list), sum.ordered, sum.repeats, sum.messages, sum.restarts, sum.views, sum.worst)
 }

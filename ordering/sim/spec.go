@@ -14,6 +14,9 @@ type Spec struct {
 	// Votes returns the votes that a message casts for its sender: an honest
 	// member must never cast two with the same ballot and different values.
 	Votes func(m ordering.Message) []Vote
+	// Promises returns the first view in which the sender of a message may still
+	// vote: it has told others that it votes in none before.
+	Promises func(m ordering.Message) (epoch, view uint64, ok bool)
 	// Adversaries make byzantine behaviour that knows the protocol. What needs
 	// no knowledge (silence, replay, selective loss) the simulation adds.
 	Adversaries []func(*Traitor) Adversary
@@ -28,7 +31,8 @@ type Vote struct {
 	Epoch    uint64
 	View     uint64
 	Sequence uint64
-	Value    any // comparable
+	Value    any  // comparable
+	Timeless bool // cast in no particular view
 }
 
 // Adversary turns what an honest machine would send into what its traitor sends.

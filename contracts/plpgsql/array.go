@@ -1,171 +1,151 @@
 package plpgsql
 
 import (
-	"math"
-
+	"github.com/tallystick/tallystick/sql/builtin"
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/pgerr"
 )
 
-// maxArray bounds the elements of an array that an assignment extends
-// (PostgreSQL's MaxArraySize for 16-byte elements is of that order).
-const maxArray = 1 << 27
-
-// subscripted computes the new value of a variable of type t and value old
-// whose element or slice is assigned d. Without subscripts it is d.
-func (pl *place) subscripted(fr *frame, t datum.Type, old, d datum.Datum) (datum.Datum, error) {
-	if len(pl.subs) == 0 {
+// assignPart computes the new value of a variable or field of type t and value
+// old, the part of which that steps lead to is assigned d. The parts of a domain
+// are those of its base type; its constraints are checked on the whole.
+func (fr *frame) assignPart(t datum.Type, old datum.Datum, steps []placeStep, d datum.Datum) (datum.Datum, error) {
+	if len(steps) == 0 {
 		return d, nil
 	}
-	elem := t.Root().Elem
-	if elem == nil {
-		return d, pgerr.New(pgerr.DatatypeMismatch, "cannot subscript type %s because it does not support subscripting", datum.FormatType(t))
+	s := &steps[0]
+	part, err := s.into(t)
+	if err != nil {
+		return d, err
 	}
-	if len(pl.subs) > 6 {
-		return d, pgerr.New(pgerr.ProgramLimitExceeded, "number of array dimensions (%d) exceeds the maximum allowed (%d)", len(pl.subs), 6)
+	root := t.Root()
+	var out datum.Datum
+	switch {
+	case s.field != "":
+		out, err = fr.assignField(root, s, part, old, steps[1:], d)
+	case root.Desc == datum.JSONB:
+		out, err = fr.assignJSON(s, old, d)
+	case s.slices():
+		out, err = fr.assignSlice(root.Elem, s, old, d)
+	default:
+		out, err = fr.assignElement(root.Elem, s, part, old, steps[1:], d)
 	}
-	for i := range pl.subs {
-		if pl.subs[i].slice {
-			return pl.assignSlice(fr, elem, old, d)
+	if err != nil || t.Kind != datum.Domain {
+		return out, err
+	}
+	return fr.convertType(out, root, t)
+}
+
+func (fr *frame) assignField(t datum.Type, s *placeStep, part datum.Type, old datum.Datum, rest []placeStep, d datum.Datum) (datum.Datum, error) {
+	types, vals := make([]datum.Type, len(t.Fields)), make([]datum.Datum, len(t.Fields))
+	for i, f := range t.Fields {
+		types[i], vals[i] = f.Type, datum.Null
+		if !old.IsNull() {
+			vals[i] = datum.RecordField(old, i)
+		}
+		if f.Name == s.field {
+			var err error
+			if vals[i], err = fr.assignPart(part, vals[i], rest, d); err != nil {
+				return d, err
+			}
 		}
 	}
-	index := make([]int64, len(pl.subs))
-	for i := range pl.subs {
-		n, err := fr.subscript(pl.subs[i].index)
+	return datum.MakeRecord(types, vals), nil
+}
+
+func (fr *frame) assignElement(elem *datum.Desc, s *placeStep, part datum.Type, old datum.Datum, rest []placeStep, d datum.Datum) (datum.Datum, error) {
+	index := make([]int32, len(s.subs))
+	for i := range s.subs {
+		n, err := fr.subscript(&s.subs[i], s.subs[i].index)
 		if err != nil {
 			return d, err
 		}
 		index[i] = n
 	}
-	return setElement(elem, old, index, d)
-}
-
-func (fr *frame) subscript(s *site) (int64, error) {
-	return fr.bound(s, "array subscript in assignment must not be null")
-}
-
-func outOfRange() error {
-	return pgerr.New(pgerr.ArraySubscriptError, "array subscript out of range")
-}
-
-// setElement is array_set_element of arrayfuncs.c: a null or empty array gets
-// the dimensions that the subscripts ask for; one dimension grows at either
-// end, with nulls between; several do not grow.
-func setElement(elem *datum.Desc, old datum.Datum, index []int64, d datum.Datum) (datum.Datum, error) {
-	var dims []datum.ArrayDim
-	var vals []datum.Datum
-	if !old.IsNull() {
-		dims, vals = datum.ArrayDims(old), datum.ArrayValues(old)
-	}
-	if len(dims) == 0 {
-		dims = make([]datum.ArrayDim, len(index))
-		for i, n := range index {
-			if n >= math.MaxInt32 {
-				return d, outOfRange()
-			}
-			dims[i] = datum.ArrayDim{Len: 1, Lower: int32(n)}
+	if len(rest) > 0 {
+		inner := datum.Null
+		if !old.IsNull() {
+			inner = datum.ArrayIndex(old, index...)
 		}
-		return datum.MakeArrayND(elem, dims, []datum.Datum{d})
-	}
-	if len(dims) != len(index) {
-		return d, pgerr.New(pgerr.ArraySubscriptError, "wrong number of array subscripts")
-	}
-	if len(dims) == 1 {
-		return setIn(elem, dims[0], vals, index[0], d)
-	}
-	flat := int64(0)
-	for i, n := range index {
-		n -= int64(dims[i].Lower)
-		if n < 0 || n >= int64(dims[i].Len) {
-			return d, outOfRange()
+		var err error
+		if d, err = fr.assignPart(part, inner, rest, d); err != nil {
+			return d, err
 		}
-		flat = flat*int64(dims[i].Len) + n
 	}
-	next := append([]datum.Datum(nil), vals...)
-	next[flat] = d
-	return datum.MakeArrayND(elem, dims, next)
+	return datum.ArraySet(elem, old, index, d)
 }
 
-// setIn sets one element of a one-dimensional array.
-func setIn(elem *datum.Desc, dim datum.ArrayDim, vals []datum.Datum, n int64, d datum.Datum) (datum.Datum, error) {
-	next, dim, err := widen(dim, vals, n, n)
+// subscript is an integer subscript.
+func (fr *frame) subscript(s *subscript, x *site) (int32, error) {
+	const null = "array subscript in assignment must not be null"
+	if !s.free {
+		n, err := fr.bound(x, null)
+		return int32(n), err
+	}
+	d, t, err := fr.typed(x)
 	if err != nil {
-		return d, err
-	}
-	next[n-int64(dim.Lower)] = d
-	return datum.MakeArrayND(elem, []datum.ArrayDim{dim}, next)
-}
-
-// widen copies the elements of a one-dimensional array into one that covers
-// subscripts lo to hi as well.
-func widen(dim datum.ArrayDim, vals []datum.Datum, lo, hi int64) ([]datum.Datum, datum.ArrayDim, error) {
-	first, last := int64(dim.Lower), int64(dim.Lower)+int64(dim.Len)-1
-	from, to := min(first, lo), max(last, hi)
-	if to-from+1 > maxArray {
-		return nil, dim, pgerr.New(pgerr.ProgramLimitExceeded, "array size exceeds the maximum allowed (%d)", maxArray)
-	}
-	if to >= math.MaxInt32 || from < math.MinInt32 {
-		return nil, dim, outOfRange()
-	}
-	next := make([]datum.Datum, to-from+1)
-	for i := range next {
-		next[i] = datum.Null
-	}
-	copy(next[first-from:], vals)
-	return next, datum.ArrayDim{Len: int32(to - from + 1), Lower: int32(from)}, nil
-}
-
-// assignSlice is array_set_slice for one dimension.
-func (pl *place) assignSlice(fr *frame, elem *datum.Desc, old, d datum.Datum) (datum.Datum, error) {
-	if len(pl.subs) > 1 {
-		return d, pgerr.NotBuilt("assignment to slices of several dimensions is not supported")
+		return 0, err
 	}
 	if d.IsNull() {
-		return old, nil
+		return 0, pgerr.New(pgerr.NullValueNotAllowed, null)
 	}
-	dim := datum.ArrayDim{Lower: 1}
-	var vals []datum.Datum
-	empty := true
-	if !old.IsNull() {
-		if dims := datum.ArrayDims(old); len(dims) > 1 {
-			return d, pgerr.New(pgerr.ArraySubscriptError, "wrong number of array subscripts")
-		} else if len(dims) == 1 {
-			dim, vals, empty = dims[0], datum.ArrayValues(old), false
-		}
-	}
-	s := &pl.subs[0]
-	lo, hi := int64(dim.Lower), int64(dim.Lower)+int64(dim.Len)-1
-	if empty && (s.lo == nil || s.hi == nil) {
-		return d, pgerr.New(pgerr.ArraySubscriptError, "array slice subscript must provide both boundaries").
-			WithDetail("When assigning to a slice of an empty array value, slice boundaries must be fully specified.")
-	}
-	var err error
-	if s.lo != nil {
-		if lo, err = fr.subscript(s.lo); err != nil {
-			return d, err
-		}
-	}
-	if s.hi != nil {
-		if hi, err = fr.subscript(s.hi); err != nil {
-			return d, err
-		}
-	}
-	if lo > hi {
-		return d, pgerr.New(pgerr.ArraySubscriptError, "upper bound cannot be less than lower bound")
-	}
-	src := datum.ArrayValues(d)
-	if int64(len(src)) < hi-lo+1 {
-		return d, pgerr.New(pgerr.ArraySubscriptError, "source array too small")
-	}
-	if empty {
-		dim = datum.ArrayDim{Len: 0, Lower: int32(lo)}
-	}
-	next, dim, err := widen(dim, vals, lo, hi)
+	d, err = fr.convertType(d, t, int4)
+	return int32(d.Int()), err
+}
+
+// typed is the value of a site with the type that it has.
+func (fr *frame) typed(x *site) (datum.Datum, datum.Type, error) {
+	p, err := x.ready(fr)
 	if err != nil {
-		return d, err
+		return datum.Null, datum.Type{}, err
 	}
-	copy(next[lo-int64(dim.Lower):], src[:hi-lo+1])
-	return datum.MakeArrayND(elem, []datum.ArrayDim{dim}, next)
+	d, err := x.value(fr, p)
+	return d, p.typ, err
+}
+
+func (fr *frame) assignSlice(elem *datum.Desc, s *placeStep, old, d datum.Datum) (datum.Datum, error) {
+	lo, hi := make([]datum.ArrayBound, len(s.subs)), make([]datum.ArrayBound, len(s.subs))
+	bound := func(b *datum.ArrayBound, sub *subscript, x *site) (err error) {
+		if b.Omitted = x == nil; x != nil {
+			b.At, err = fr.subscript(sub, x)
+		}
+		return err
+	}
+	for i := range s.subs {
+		sub := &s.subs[i]
+		from, to := sub.lo, sub.hi
+		if !sub.slice { // beside slices, [n] is [1:n]
+			lo[i], to = datum.ArrayBound{At: 1}, sub.index
+		} else if err := bound(&lo[i], sub, from); err != nil {
+			return d, err
+		}
+		if err := bound(&hi[i], sub, to); err != nil {
+			return d, err
+		}
+	}
+	return datum.ArraySetSlice(elem, old, lo, hi, d)
+}
+
+// assignJSON assigns to a place in a jsonb value.
+func (fr *frame) assignJSON(s *placeStep, old, d datum.Datum) (datum.Datum, error) {
+	path, array := make([]string, len(s.subs)), false
+	for i := range s.subs {
+		k, t, err := fr.typed(s.subs[i].index)
+		if err != nil {
+			return d, err
+		}
+		if k.IsNull() {
+			return d, pgerr.New(pgerr.NullValueNotAllowed, "jsonb subscript in assignment must not be null")
+		}
+		isInt := t.Root().Desc == datum.Int4 || t.Root().Desc == datum.Int2
+		array = array || i == 0 && isInt
+		want := datum.T(datum.Text)
+		if k, err = fr.convertType(k, t, want); err != nil {
+			return d, err
+		}
+		path[i] = k.Str()
+	}
+	return builtin.JSONBAssign(old, path, array, d)
 }
 
 func (b *builder) foreach(s *foreachStmt) runFunc {

@@ -129,7 +129,7 @@ func (b *builder) assign(s *assignStmt) runFunc {
 		v.target = pl
 	}
 	b.check(v.check)
-	if pl.static() && len(pl.subs) == 0 && pl.info.rec < 0 && !pl.info.v.notNull {
+	if pl.static() && len(pl.steps) == 0 && pl.info.rec < 0 && !pl.info.v.notNull {
 		at := pl.at
 		return func(fr *frame) (flow, error) {
 			d, err := v.eval(fr)

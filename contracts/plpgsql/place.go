@@ -15,6 +15,12 @@ type place struct {
 	at    int        // scalarPlace: in frame.vars
 	typ   datum.Type // of the variable or field, before subscripts
 	field string     // dynamicField
+	steps []placeStep
+}
+
+// placeStep goes from a value into a part of it: a field, or an element or slice.
+type placeStep struct {
+	field string
 	subs  []subscript
 }
 
@@ -31,6 +37,9 @@ type subscript struct {
 	index  *site
 	slice  bool
 	lo, hi *site // of a slice; nil = omitted
+	// free: the sites deliver values of their own types, because what is
+	// subscripted is jsonb or not known before run time.
+	free bool
 }
 
 // place resolves a target.
@@ -56,17 +65,7 @@ func (b *builder) place(t *target) *place {
 			pl.at, pl.typ = info.at+i, info.row.types[i]
 		}
 	}
-	for _, s := range path {
-		if s.field != "" {
-			b.fail(pgerr.New(pgerr.SyntaxError, "\"%s\" is not a known variable", t.text()))
-			return pl
-		}
-		sub := subscript{slice: s.slice, index: b.optional(s.index, int4), lo: b.optional(s.lo, int4), hi: b.optional(s.hi, int4)}
-		pl.subs = append(pl.subs, sub)
-	}
-	if len(pl.subs) > 0 && pl.kind == scalarPlace && pl.typ.Desc != nil && pl.typ.Elem == nil {
-		b.fail(pgerr.New(pgerr.DatatypeMismatch, "cannot subscript type %s because it does not support subscripting", datum.FormatType(pl.typ)))
-	}
+	b.steps(pl, t, path)
 	return pl
 }
 
@@ -80,20 +79,100 @@ func (t *target) text() string {
 	return strings.Join(parts, ".")
 }
 
+// steps resolves what follows the variable or its field. t is nil-typed where the
+// type is known at run time only.
+func (b *builder) steps(pl *place, t *target, path []step) {
+	typ := pl.typ
+	if pl.kind == dynamicField {
+		typ = datum.Type{}
+	}
+	for len(path) > 0 {
+		if f := path[0].field; f != "" {
+			if typ.Desc != nil && (typ.Root().Kind != datum.Composite) {
+				b.fail(pgerr.New(pgerr.SyntaxError, "\"%s\" is not a known variable", t.text()))
+				return
+			}
+			pl.steps, path = append(pl.steps, placeStep{field: f}), path[1:]
+		} else {
+			free := typ.Desc == nil || typ.Root().Elem == nil
+			want := int4
+			if free {
+				want = datum.Type{}
+			}
+			var subs []subscript
+			for len(path) > 0 && path[0].field == "" {
+				s := &path[0]
+				subs = append(subs, subscript{slice: s.slice, index: b.optional(s.index, want), lo: b.optional(s.lo, want), hi: b.optional(s.hi, want), free: free})
+				path = path[1:]
+			}
+			pl.steps = append(pl.steps, placeStep{subs: subs})
+		}
+		if typ.Desc == nil {
+			continue
+		}
+		next, err := pl.steps[len(pl.steps)-1].into(typ)
+		if err != nil {
+			if e, ok := pgerr.From(err); ok {
+				b.fail(e)
+			}
+			return
+		}
+		typ = next
+	}
+}
+
+// into is the type of the part of a value of type t that the step leads to.
+func (s *placeStep) into(t datum.Type) (datum.Type, error) {
+	root := t.Root()
+	if s.field != "" {
+		for _, f := range root.Fields {
+			if f.Name == s.field && root.Kind == datum.Composite {
+				return f.Type, nil
+			}
+		}
+		if root.Kind == datum.Composite {
+			return t, pgerr.New(pgerr.UndefinedColumn, "cannot assign to field \"%s\" because there is no such column in data type %s", s.field, datum.FormatType(root))
+		}
+		return t, pgerr.New(pgerr.DatatypeMismatch, "cannot assign to field \"%s\" because type %s is not a composite type", s.field, datum.FormatType(root))
+	}
+	switch {
+	case root.Desc == datum.JSONB && s.slices():
+		return t, pgerr.New(pgerr.DatatypeMismatch, "jsonb subscript does not support slices")
+	case root.Desc == datum.JSONB:
+		return root, nil
+	case root.Elem == nil:
+		return t, pgerr.New(pgerr.DatatypeMismatch, "cannot subscript type %s because it does not support subscripting", datum.FormatType(t))
+	case s.slices():
+		return root, nil
+	}
+	return datum.Type{Desc: root.Elem, Mod: root.Mod}, nil
+}
+
+func (s *placeStep) slices() bool {
+	for i := range s.subs {
+		if s.subs[i].slice {
+			return true
+		}
+	}
+	return false
+}
+
 // static reports whether the type of the place does not depend on a RECORD.
 func (pl *place) static() bool { return pl.kind == scalarPlace }
 
-// valueType is the type of what is assigned: of an element, for a subscript.
+// valueType is the type of what is assigned: of an element, for a subscript. Where
+// the steps do not fit, storing says so.
 func (pl *place) valueType(t datum.Type) datum.Type {
-	if len(pl.subs) == 0 || t.Desc == nil || t.Elem == nil {
-		return t
-	}
-	for i := range pl.subs {
-		if pl.subs[i].slice {
+	for i := range pl.steps {
+		if t.Desc == nil {
+			return t
+		}
+		var err error
+		if t, err = pl.steps[i].into(t); err != nil {
 			return t
 		}
 	}
-	return datum.Type{Desc: t.Elem, Mod: t.Mod}
+	return t
 }
 
 // typeNow is the type that a value must have to be stored.
@@ -144,15 +223,15 @@ func (pl *place) store(fr *frame, d datum.Datum) error {
 			return err
 		}
 		r := &fr.recs[pl.info.rec]
-		if d, err = pl.subscripted(fr, r.typ.types[i], r.vals[i], d); err != nil {
+		if d, err = fr.assignPart(r.typ.types[i], r.vals[i], pl.steps, d); err != nil {
 			return err
 		}
 		r.vals[i], r.null = d, false
 		return nil
 	}
-	if len(pl.subs) > 0 {
+	if len(pl.steps) > 0 {
 		var err error
-		if d, err = pl.subscripted(fr, pl.typ, fr.vars[pl.at], d); err != nil {
+		if d, err = fr.assignPart(pl.typ, fr.vars[pl.at], pl.steps, d); err != nil {
 			return err
 		}
 	}

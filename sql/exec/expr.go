@@ -62,6 +62,10 @@ func (c *compiler) expr(e plan.Expr) (evalFunc, error) {
 		return c.rowExpr(e)
 	case *plan.Field:
 		return c.field(e)
+	case *plan.SetElement:
+		return c.setElement(e)
+	case *plan.SetField:
+		return c.setField(e)
 	case *plan.CoerceDomain:
 		return c.coerceDomain(e)
 	case *plan.ConvertRow:

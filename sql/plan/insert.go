@@ -20,9 +20,9 @@ func (p *planner) insertStmt(n *pg.InsertStmt, s *scope) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	outer := p.override
-	p.override = n.Override
-	defer func() { p.override = outer }()
+	outer, parts := p.override, p.parts
+	p.override, p.parts = n.Override, nil
+	defer func() { p.override, p.parts = outer, parts }()
 	into, err := p.insertColumns(n, t)
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (p *planner) insertStmt(n *pg.InsertStmt, s *scope) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.newRow(m, into, values); err != nil {
+	if err := p.newRow(m, into, values, s); err != nil {
 		return nil, err
 	}
 	if err := p.rowRules(m); err != nil {
@@ -121,17 +121,19 @@ func (p *planner) insertColumns(n *pg.InsertStmt, t *catalog.Table) ([]int, erro
 		}
 		return into, nil
 	}
-	for _, c := range n.Cols {
+	whole := make([]bool, len(t.Columns))
+	for k, c := range n.Cols {
 		rt := c.GetResTarget()
-		if len(rt.Indirection) > 0 {
-			return nil, p.at(pgerr.NotBuilt("assigning to a part of column \"%s\" is not supported", rt.Name), rt.Location)
-		}
 		i := t.Column(rt.Name)
 		if i < 0 {
 			return nil, p.errAt(rt.Location, pgerr.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", rt.Name, t.Name)
 		}
-		if slices.Contains(into, i) {
+		part := len(rt.Indirection) > 0
+		if whole[i] || !part && slices.Contains(into, i) {
 			return nil, p.errAt(rt.Location, pgerr.DuplicateColumn, "column \"%s\" specified more than once", rt.Name)
+		}
+		if whole[i] = !part; part {
+			p.insertPart(k, &partOf{&t.Columns[i], rt.Indirection, rt.Location})
 		}
 		into = append(into, i)
 	}
@@ -167,7 +169,10 @@ func (p *planner) insertSource(n *pg.InsertStmt, t *catalog.Table, into []int, m
 	m.Child = q.node
 	var values []Expr
 	for i, c := range q.cols {
-		col := &t.Columns[into[i]]
+		col, err := p.targetColumn(t, into, i)
+		if err != nil {
+			return nil, err
+		}
 		e, err := p.assignColumn(NewSlot(c.typ, c.slot, c.name), col.Type, col.Name, firstLocation(sel))
 		if err != nil {
 			return nil, err
@@ -193,7 +198,7 @@ func (p *planner) insertValues(sel *pg.SelectStmt, t *catalog.Table, into []int,
 		}
 		row := make([]Expr, width)
 		for i, cell := range items {
-			e, err := p.cell(cell, &t.Columns[into[i]], at)
+			e, err := p.partCell(cell, t, into, i, at)
 			if err != nil {
 				return nil, err
 			}
@@ -208,7 +213,11 @@ func (p *planner) insertValues(sel *pg.SelectStmt, t *catalog.Table, into []int,
 	for i := range width {
 		slot := p.newSlot()
 		v.Slots = append(v.Slots, slot)
-		values = append(values, NewSlot(t.Columns[into[i]].Type, slot, ""))
+		col, err := p.targetColumn(t, into, i)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, NewSlot(col.Type, slot, ""))
 	}
 	m.Child = v
 	return values, nil
@@ -257,7 +266,7 @@ func (p *planner) columnDefault(col *catalog.Column) (Expr, error) {
 }
 
 // newRow fills m.New: the given values, defaults for the rest.
-func (p *planner) newRow(m *Modify, into []int, values []Expr) error {
+func (p *planner) newRow(m *Modify, into []int, values []Expr, s *scope) error {
 	t := m.Table
 	m.New = make([]Expr, len(t.Columns))
 	for i, v := range values {
@@ -275,6 +284,10 @@ func (p *planner) newRow(m *Modify, into []int, values []Expr) error {
 		}
 		if p.ignoresValue(col) {
 			continue
+		}
+		v, err := p.insertedPart(m.New[into[i]], i, v, s)
+		if err != nil {
+			return err
 		}
 		m.New[into[i]] = v
 	}

@@ -123,6 +123,9 @@ func (p *planner) mergeInsert(n *pg.MergeWhenClause, t *catalog.Table, s *scope)
 	if n.Override != pg.OverridingKind_OVERRIDING_NOT_SET && n.Override != pg.OverridingKind_OVERRIDING_KIND_UNDEFINED {
 		return nil, pgerr.NotBuilt("OVERRIDING is not supported")
 	}
+	parts := p.parts
+	p.parts = nil
+	defer func() { p.parts = parts }()
 	into, err := p.insertColumns(&pg.InsertStmt{Cols: n.TargetList}, t)
 	if err != nil {
 		return nil, err
@@ -135,7 +138,7 @@ func (p *planner) mergeInsert(n *pg.MergeWhenClause, t *catalog.Table, s *scope)
 	}
 	var values []Expr
 	for i, v := range n.Values {
-		e, err := p.cell(v, &t.Columns[into[i]], s)
+		e, err := p.partCell(v, t, into, i, s)
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +146,7 @@ func (p *planner) mergeInsert(n *pg.MergeWhenClause, t *catalog.Table, s *scope)
 	}
 	// The values are typed cell by cell, as those of VALUES.
 	row := &Modify{Kind: Insert, Table: t, Child: &Values{}}
-	err = p.newRow(row, into, values)
+	err = p.newRow(row, into, values, s)
 	return row.New, err
 }
 

@@ -27,6 +27,7 @@ type planner struct {
 	writesChain bool
 	depth       int
 	override    pg.OverridingKind // of the INSERT that is planned
+	parts       map[int]*partOf   // its targets that are parts of columns
 	// pending are the rels of the join that is being ordered.
 	pending map[*rel]bool
 	// owner maps a slot of a FROM item to that item, for join planning.

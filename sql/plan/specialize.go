@@ -13,7 +13,8 @@ import (
 func Polymorphic(d *datum.Desc) bool {
 	switch d {
 	case datum.AnyElement, datum.AnyArray, datum.AnyNonArray, datum.AnyEnum,
-		datum.AnyCompatible, datum.AnyCompatibleArray, datum.AnyCompatibleNonArray:
+		datum.AnyCompatible, datum.AnyCompatibleArray, datum.AnyCompatibleNonArray,
+		datum.AnyRange, datum.AnyMultirange, datum.AnyCompatibleRange, datum.AnyCompatibleMultirange:
 		return true
 	}
 	return false

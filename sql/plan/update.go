@@ -121,14 +121,24 @@ func (p *planner) wholeOld(r *rel) []int {
 func (p *planner) assignments(list []*pg.Node, t *catalog.Table, s *scope, old []int) ([]Expr, []bool, error) {
 	row := make([]Expr, len(t.Columns))
 	changed := make([]bool, len(t.Columns))
+	parted := make([]bool, len(t.Columns))
 	for _, n := range list {
 		rt := n.GetResTarget()
 		i := t.Column(rt.Name)
 		if i < 0 {
 			return nil, nil, p.errAt(rt.Location, pgerr.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", rt.Name, t.Name)
 		}
-		if len(rt.Indirection) > 0 {
-			return nil, nil, p.at(pgerr.NotBuilt("assigning to a part of column \"%s\" is not supported", rt.Name), rt.Location)
+		if len(rt.Indirection) > 0 && (!changed[i] || parted[i]) {
+			base := row[i]
+			if base == nil {
+				base = NewSlot(t.Columns[i].Type, old[i], t.Columns[i].Name)
+			}
+			e, err := p.updatePart(rt, &t.Columns[i], i, base, s)
+			if err != nil {
+				return nil, nil, err
+			}
+			row[i], changed[i], parted[i] = e, true, true
+			continue
 		}
 		if changed[i] {
 			return nil, nil, p.errAt(rt.Location, pgerr.SyntaxError, "multiple assignments to same column \"%s\"", rt.Name)

@@ -70,6 +70,15 @@ func children(e Expr, f func(Expr), sub func(Node)) {
 		each(e.Index)
 		each(e.Lo)
 		each(e.Hi)
+	case *SetElement:
+		f(e.Base)
+		each(e.Index)
+		each(e.Lo)
+		each(e.Hi)
+		f(e.Value)
+	case *SetField:
+		f(e.Base)
+		f(e.Value)
 	case *Row:
 		each(e.Args)
 	case *CoerceDomain:
@@ -480,6 +489,15 @@ func eachOperand(e Expr, f func(*Expr)) {
 		list(e.Index)
 		list(e.Lo)
 		list(e.Hi)
+	case *SetElement:
+		f(&e.Base)
+		list(e.Index)
+		list(e.Lo)
+		list(e.Hi)
+		f(&e.Value)
+	case *SetField:
+		f(&e.Base)
+		f(&e.Value)
 	case *Row:
 		list(e.Args)
 	case *CoerceDomain:
@@ -584,6 +602,10 @@ func (p *printer) print(dst []byte, e Expr) []byte {
 		dst = append(dst, e.Op...)
 	case *Subscript:
 		dst = fmt.Appendf(dst, "%t%d%d", e.Slice, len(e.Index), len(e.Lo))
+	case *SetElement:
+		dst = fmt.Appendf(dst, "%t%d%d", e.Slice, len(e.Index), len(e.Lo))
+	case *SetField:
+		dst = fmt.Appendf(dst, "%d", e.Index)
 	case *Subquery:
 		dst = fmt.Appendf(dst, "q%d", e.ID)
 	}

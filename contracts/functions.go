@@ -224,7 +224,7 @@ func literalFormat(path []string) func(*catalog.Catalog) *datum.Format {
 // default. It never depends on the caller's session. Contracts do not see
 // schemas that differ between nodes.
 func searchPath(fn *catalog.Func) []string {
-	path := []string{catalog.Blockchain, catalog.Private}
+	path := []string{catalog.Temp, catalog.Blockchain, catalog.Private}
 	for _, s := range fn.Settings {
 		if v, ok := strings.CutPrefix(s, "search_path="); ok {
 			path = splitPath(v)
@@ -233,7 +233,7 @@ func searchPath(fn *catalog.Func) []string {
 	if fn.Schema != catalog.Blockchain {
 		return path
 	}
-	return slices.DeleteFunc(path, func(s string) bool { return s == catalog.Private || s == catalog.Provenance })
+	return slices.DeleteFunc(path, func(s string) bool { return catalog.IsLocal(s) || s == catalog.Provenance })
 }
 
 // splitPath reads a list of schemas, quoted or not; the schemas of the session

@@ -75,7 +75,7 @@ func errServerFile(n *pg.CopyStmt) error {
 // copyTable finds the stored table that COPY names; nil for a relation that is
 // computed.
 func (s *Session) copyTable(c *catalog.Catalog, v *pg.RangeVar) *catalog.Table {
-	schemas := s.settings.searchPath()
+	schemas := s.path()
 	if v.Schemaname != "" {
 		schemas = []string{v.Schemaname}
 	}

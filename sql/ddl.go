@@ -233,6 +233,8 @@ func objectName(t pg.ObjectType) string {
 // schemaOf is where a new object goes: the schema it names, or blockchain.
 func (d *definer) schemaOf(name string) (string, error) {
 	switch name {
+	case catalog.Temp:
+		return d.tempSchema()
 	case "", "public":
 		if d.local != nil && name == "" {
 			return catalog.Private, nil

@@ -205,7 +205,7 @@ func (d *definer) eachRow(t *catalog.Table, layout *catalog.Layout, f func(row [
 }
 
 func (d *definer) createView(n *pg.ViewStmt, st parse.Statement) error {
-	schema, err := d.schemaOf(n.View.Schemaname)
+	schema, err := d.placeOfView(n, st)
 	if err != nil {
 		return err
 	}

@@ -99,15 +99,15 @@ type placer struct {
 func (p placer) place(n *pg.Node) (bool, error) {
 	switch n := n.Node.(type) {
 	case *pg.Node_CreateStmt:
-		return p.fresh(n.CreateStmt.Relation.Schemaname), nil
+		return p.freshRelation(n.CreateStmt.Relation), nil
 	case *pg.Node_ViewStmt:
-		return p.fresh(n.ViewStmt.View.Schemaname), nil
+		return p.freshRelation(n.ViewStmt.View), nil
 	case *pg.Node_CreateTableAsStmt:
-		return p.fresh(n.CreateTableAsStmt.Into.Rel.Schemaname), nil
+		return p.freshRelation(n.CreateTableAsStmt.Into.Rel), nil
 	case *pg.Node_SelectStmt:
-		return p.fresh(n.SelectStmt.IntoClause.Rel.Schemaname), nil
+		return p.freshRelation(n.SelectStmt.IntoClause.Rel), nil
 	case *pg.Node_CreateSeqStmt:
-		return p.fresh(n.CreateSeqStmt.Sequence.Schemaname), nil
+		return p.freshRelation(n.CreateSeqStmt.Sequence), nil
 	case *pg.Node_CreateFunctionStmt:
 		return p.freshName(n.CreateFunctionStmt.Funcname)
 	case *pg.Node_CreateEnumStmt:
@@ -163,13 +163,18 @@ func (p placer) all(n int, one func(i int) (bool, error)) (bool, error) {
 	return first, nil
 }
 
+// freshRelation is the place of a new relation, which may be temporary.
+func (p placer) freshRelation(v *pg.RangeVar) bool {
+	return v.Relpersistence == "t" || p.fresh(v.Schemaname)
+}
+
 // fresh is the place of a new object.
 func (p placer) fresh(schema string) bool {
 	if schema == "" {
 		path := p.session.settings.searchPath()
-		return len(path) > 0 && path[0] == catalog.Private
+		return len(path) > 0 && catalog.IsLocal(path[0])
 	}
-	return schema == catalog.Private
+	return catalog.IsLocal(schema)
 }
 
 // freshName is the place of a new object with a list of names.
@@ -193,7 +198,7 @@ func (p placer) userType(names []*pg.Node) (bool, error) {
 	}
 	for _, sch := range p.schemas(schema) {
 		if _, ok := p.catalog.Type(sch, parts[len(parts)-1]); ok {
-			return sch == catalog.Private, nil
+			return catalog.IsLocal(sch), nil
 		}
 	}
 	return p.fresh(schema), nil
@@ -203,7 +208,7 @@ func (p placer) schemas(schema string) []string {
 	if schema != "" {
 		return []string{schema}
 	}
-	return p.session.settings.searchPath()
+	return p.session.path()
 }
 
 // relation is the place of a table, view, sequence or index, or where a new one
@@ -213,7 +218,7 @@ func (p placer) relation(v *pg.RangeVar) bool {
 		_, isTable := p.catalog.Table(schema, v.Relname)
 		_, isIndex := p.catalog.IndexTable(schema, v.Relname)
 		if isTable || isIndex {
-			return schema == catalog.Private
+			return catalog.IsLocal(schema)
 		}
 	}
 	return p.fresh(v.Schemaname)
@@ -232,7 +237,7 @@ func (p placer) object(kind pg.ObjectType, o *pg.Node) (bool, error) {
 		}
 		for _, sch := range p.schemas(schema) {
 			if len(p.catalog.Funcs(sch, parts[len(parts)-1])) > 0 {
-				return sch == catalog.Private, nil
+				return catalog.IsLocal(sch), nil
 			}
 		}
 		return p.fresh(schema), nil
@@ -303,7 +308,7 @@ func (s *Session) runLocalDDL(ctx context.Context, p *Prepared) (rowSource, erro
 		d := &definer{
 			engine: s.engine, env: w.env, owner: s.opts.User, notice: func(e *pgerr.Error) { s.notice("NOTICE", e) },
 			editor: catalog.NewPrivateEditor(w.local.txn, w.chain, w.catalog, s.engine.private.nextOID),
-			local:  &localDefiner{session: s, path: s.settings.searchPath()},
+			local:  &localDefiner{session: s, path: s.path()},
 		}
 		out := done(commandName(p.Statement.Node))
 		if n, err := d.create(p.Statement); err != nil {

@@ -16,10 +16,7 @@ func (d *definer) createTableAs(s *pg.CreateTableAsStmt, st parse.Statement) (n 
 	if s.Objtype == pg.ObjectType_OBJECT_MATVIEW {
 		return 0, pgerr.NotBuilt("materialized views are not supported")
 	}
-	if s.Into.Rel.Relpersistence == "t" {
-		return 0, pgerr.NotBuilt("temporary tables are not supported")
-	}
-	schema, err := d.schemaOf(s.Into.Rel.Schemaname)
+	schema, err := d.placeOf(s.Into.Rel)
 	if err != nil {
 		return 0, err
 	}
@@ -46,6 +43,9 @@ func (d *definer) createTableAs(s *pg.CreateTableAsStmt, st parse.Statement) (n 
 		return 0, err
 	}
 	def := &tableDef{d: d, st: st, table: &catalog.Table{Schema: schema, Name: name, Kind: catalog.OrdinaryTable, Owner: d.owner}}
+	if err := onCommit(s.Into.OnCommit, def.table); err != nil {
+		return 0, err
+	}
 	if def.table.OID, err = d.editor.NextOID(); err != nil {
 		return 0, err
 	}

@@ -271,7 +271,7 @@ func (d *definer) ownedBy(q *catalog.Table, e *pg.DefElem) error {
 }
 
 func (d *definer) createSequence(n *pg.CreateSeqStmt) error {
-	schema, err := d.schemaOf(n.Sequence.Schemaname)
+	schema, err := d.placeOf(n.Sequence)
 	if err != nil {
 		return err
 	}

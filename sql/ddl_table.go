@@ -38,14 +38,11 @@ type pendingKey struct {
 }
 
 func (d *definer) createTable(n *pg.CreateStmt, st parse.Statement) error {
-	schema, err := d.schemaOf(n.Relation.Schemaname)
+	schema, err := d.placeOf(n.Relation)
 	if err != nil {
 		return err
 	}
 	name := n.Relation.Relname
-	if n.Relation.Relpersistence == "t" {
-		return pgerr.NotBuilt("temporary tables are not supported")
-	}
 	if err := d.relationFree(schema, name); err != nil {
 		if n.IfNotExists {
 			d.say(pgerr.DuplicateTable, "relation \"%s\" already exists, skipping", name)
@@ -64,6 +61,9 @@ func (d *definer) createTable(n *pg.CreateStmt, st parse.Statement) error {
 		return err
 	}
 	def := &tableDef{d: d, st: st, table: &catalog.Table{OID: oid, Schema: schema, Name: name, Kind: catalog.OrdinaryTable, Owner: d.owner}}
+	if err := onCommit(n.Oncommit, def.table); err != nil {
+		return err
+	}
 	for _, e := range n.TableElts {
 		if err := def.element(e); err != nil {
 			return err
@@ -429,6 +429,9 @@ func (def *tableDef) addForeignKey(p pendingKey) error {
 		if ref, err = def.d.findTable(c.Pktable); err != nil {
 			return err
 		}
+	}
+	if err := temporaryReference(t, ref); err != nil {
+		return err
 	}
 	fk := catalog.ForeignKey{RefSchema: ref.Schema, RefTable: ref.Name, OnDelete: orDefault(c.FkDelAction), OnUpdate: orDefault(c.FkUpdAction)}
 	for _, name := range p.columns {

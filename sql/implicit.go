@@ -32,5 +32,5 @@ func (s *Session) endScript(commit bool) error {
 	if !commit {
 		return nil
 	}
-	return s.engine.private.commit(l.txn)
+	return s.commitPrivate(l)
 }

@@ -29,7 +29,7 @@ func (s *Session) introspect(c *catalog.Catalog, txn *mvcc.Txn, virtual bool) (*
 	if err != nil {
 		return nil, builtin.CatalogInfo{}, err
 	}
-	info := env.Info(s.settings.searchPath())
+	info := env.Info(s.path())
 	s.useRegNames(&s.format, env)
 	s.seen = introspected{}
 	if !virtual {
@@ -41,7 +41,7 @@ func (s *Session) introspect(c *catalog.Catalog, txn *mvcc.Txn, virtual bool) (*
 // introspection makes what pg_catalog and the functions over it see in one
 // query. The users are read only for a query that looks into pg_catalog.
 func (s *Session) introspection(c *catalog.Catalog, txn *mvcc.Txn, wantUsers bool) (*pgcatalog.Env, error) {
-	env := &pgcatalog.Env{Catalog: c, Database: Database, User: s.opts.User, Settings: nil, Path: s.settings.searchPath()}
+	env := &pgcatalog.Env{Catalog: c, Database: Database, User: s.opts.User, Settings: nil, Path: s.path()}
 	if p := s.engine.private; p != nil {
 		env.SequenceState = p.sequences.peek
 	}
@@ -95,7 +95,7 @@ func userNames(txn *mvcc.Txn) ([]string, error) {
 // useRegNames lets reg* values of the session be read and written with the
 // names of one catalog.
 func (s *Session) useRegNames(f *datum.Format, env *pgcatalog.Env) {
-	path := s.settings.searchPath()
+	path := s.path()
 	f.TypeByOID = env.Catalog.TypeByOID
 	f.RegName = func(t *datum.Desc, oid datum.OID) string { return env.RegName(t, oid, path) }
 	f.RegOID = func(t *datum.Desc, name string) (datum.OID, error) { return env.RegOID(t, name, path) }

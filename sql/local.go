@@ -83,7 +83,9 @@ func (s *Session) openWork() (*work, error) {
 		w.catalog = w.chain
 		if s.engine.private != nil {
 			w.local = s.localTxn()
-			w.catalog, err = s.engine.private.catalogOf(w.local, w.chain)
+			if w.catalog, err = s.engine.private.catalogOf(w.local, w.chain); err == nil {
+				w.catalog = s.temp.catalog(w.catalog)
+			}
 		}
 	}
 	if err != nil {
@@ -147,7 +149,7 @@ func (w *work) commit() error {
 	if w.local == nil || !w.session.alone() {
 		return nil
 	}
-	return w.session.engine.private.commit(w.local.txn)
+	return w.session.commitPrivate(w.local)
 }
 
 func (w *work) close() {
@@ -177,7 +179,7 @@ func (s *Session) lendPrivate(env *exec.Env, w *work) {
 }
 
 // isLocal tells that a function belongs to schema private.
-func isLocal(f *catalog.Func) bool { return f.Schema == catalog.Private }
+func isLocal(f *catalog.Func) bool { return catalog.IsLocal(f.Schema) }
 
 // maxAttempts bounds how often a statement by itself is tried again after it met
 // others; a transaction block is for its client to repeat.

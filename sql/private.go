@@ -30,7 +30,12 @@ type Private struct {
 	// turn has room for one: the statement that is being tried again.
 	turn chan struct{}
 
-	xids      atomic.Uint64
+	xids     atomic.Uint64
+	sessions atomic.Uint64 // that have made temporary objects
+	// closing is held while objects of ended sessions are dropped; closed: what is
+	// left of them goes at the next start.
+	closing   sync.Mutex
+	closed    bool
 	oids      counter
 	rows      counter
 	sequences sequences
@@ -75,12 +80,17 @@ func NewPrivate(store *mvcc.Store) (*Private, error) {
 		return nil, err
 	}
 	p.xids.Store((store.Height() + 1) << 20)
-	return p, nil
+	return p, p.eraseTemp(func(string) bool { return true })
 }
 
 // Close keeps what the sequences have set aside and not given out. The store
 // stays open.
-func (p *Private) Close() error { return p.sequences.flush() }
+func (p *Private) Close() error {
+	p.closing.Lock()
+	defer p.closing.Unlock()
+	p.closed = true
+	return p.sequences.flush()
+}
 
 // begin starts a local transaction on the newest state.
 func (p *Private) begin() *mvcc.Txn {

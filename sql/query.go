@@ -35,7 +35,7 @@ func (s *Session) analyzeQuery(ctx context.Context, p *Prepared) error {
 	}
 	defer w.close()
 	e := s.plans.entry(p)
-	if e.fits(w.catalog, s.settings.planKey()) {
+	if e.fits(w.catalog, s.planKey()) {
 		p.kind, p.params, p.columns, p.query = e.plan.kind, e.plan.params, e.plan.columns, e.plan.query
 		return nil
 	}
@@ -53,13 +53,13 @@ func (s *Session) resolveType(tn *pg.TypeName) (datum.Type, error) {
 		return datum.Type{}, err
 	}
 	defer w.close()
-	t, _, err := plan.FindType(tn, w.catalog, s.settings.searchPath())
+	t, _, err := plan.FindType(tn, w.catalog, s.path())
 	return t, err
 }
 
 func (s *Session) planOptions(c *catalog.Catalog, p *Prepared) *plan.Options {
 	o := &plan.Options{
-		Catalog: c, SearchPath: s.settings.searchPath(), Virtual: pgcatalog.Find, Sequence: pgcatalog.SequenceRelation,
+		Catalog: c, SearchPath: s.path(), Virtual: pgcatalog.Find, Sequence: pgcatalog.SequenceRelation,
 		Format: s.literalFormat(c), Script: p.Statement.Script,
 	}
 	for _, oid := range p.declared {
@@ -83,7 +83,7 @@ func (s *Session) literalFormat(c *catalog.Catalog) *datum.Format {
 
 // planQuery plans p against a catalog.
 func (s *Session) planQuery(p *Prepared, c *catalog.Catalog) error {
-	q := &preparedQuery{catalog: c, path: s.settings.planKey()}
+	q := &preparedQuery{catalog: c, path: s.planKey()}
 	opts := s.planOptions(c, p)
 	if call := p.Statement.Node.GetCallStmt(); call != nil {
 		cc, err := plan.CallStatement(call, opts)
@@ -244,7 +244,7 @@ func (s *Session) ready(ctx context.Context, p *Prepared) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.catalog != p.query.catalog || p.query.path != s.settings.planKey() {
+	if w.catalog != p.query.catalog || p.query.path != s.planKey() {
 		err = s.replan(p, w.catalog)
 	}
 	if err == nil {
@@ -337,7 +337,7 @@ func (s *Session) evaluate(ctx context.Context, n *pg.Node, i int, want datum.Ty
 		return datum.Null, err
 	}
 	defer w.close()
-	opts := &plan.Options{Catalog: w.catalog, SearchPath: s.settings.searchPath(), Format: s.literalFormat(w.catalog)}
+	opts := &plan.Options{Catalog: w.catalog, SearchPath: s.path(), Format: s.literalFormat(w.catalog)}
 	ep, err := plan.Expression(n, want, opts)
 	if pgerr.CodeOf(err) == pgerr.CannotCoerce {
 		if ep, err = plan.Expression(n, datum.Type{}, opts); err == nil {

@@ -84,6 +84,7 @@ type Session struct {
 	insertRows InsertRows
 
 	sequences sessionSequences
+	temp      sessionTemp
 	implicit  implicitBlock
 }
 
@@ -129,6 +130,8 @@ func (s *Session) Close() {
 	s.block = txBlock{}
 	s.implicit.private.drop()
 	s.implicit = implicitBlock{}
+	// What cannot be dropped now goes when the store is opened again.
+	_ = s.dropTemporary()
 }
 
 // User returns the name that the session was opened for.

@@ -235,12 +235,15 @@ func (s *Session) runDiscard(n *pg.DiscardStmt) (rowSource, error) {
 		s.unlistenAll()
 		s.settings.resetAll()
 		s.sequences = sessionSequences{}
-		return done("DISCARD ALL"), nil
+		return done("DISCARD ALL"), s.dropTemporary()
 	case pg.DiscardMode_DISCARD_PLANS:
 		return done("DISCARD PLANS"), nil
 	case pg.DiscardMode_DISCARD_SEQUENCES:
 		s.sequences = sessionSequences{}
 		return done("DISCARD SEQUENCES"), nil
 	}
-	return done("DISCARD TEMP"), nil
+	if s.block.open {
+		return nil, pgerr.NotBuilt("DISCARD TEMP in a transaction block is not supported")
+	}
+	return done("DISCARD TEMP"), s.dropTemporary()
 }

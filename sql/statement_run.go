@@ -54,7 +54,7 @@ func (s *Session) atCommit() error {
 		return err
 	}
 	if l := s.block.private; l != nil {
-		if err := s.engine.private.commit(l.txn); err != nil {
+		if err := s.commitPrivate(l); err != nil {
 			return err
 		}
 	}

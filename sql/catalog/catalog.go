@@ -41,11 +41,13 @@ type Catalog struct {
 	descs   map[OID]*datum.Desc // of all types that are not built in
 
 	comments map[commentOf]*Comment
+
+	temp string // the schema that pg_temp means
 }
 
 // Table finds a table or view.
 func (c *Catalog) Table(schema, name string) (*Table, bool) {
-	t, ok := c.tables[qualified{schema, name}]
+	t, ok := c.tables[c.named(schema, name)]
 	return t, ok
 }
 
@@ -57,13 +59,13 @@ func (c *Catalog) TableByOID(oid OID) (*Table, bool) {
 
 // IndexTable finds the table that an index of this name belongs to.
 func (c *Catalog) IndexTable(schema, name string) (*Table, bool) {
-	t, ok := c.indexes[qualified{schema, name}]
+	t, ok := c.indexes[c.named(schema, name)]
 	return t, ok
 }
 
 // Funcs returns the functions of one name, ordered by signature.
 func (c *Catalog) Funcs(schema, name string) []*Func {
-	return c.funcs[qualified{schema, name}]
+	return c.funcs[c.named(schema, name)]
 }
 
 // FuncByOID finds a function.
@@ -74,6 +76,9 @@ func (c *Catalog) FuncByOID(oid OID) (*Func, bool) {
 
 // Schema finds a schema.
 func (c *Catalog) Schema(name string) (*Schema, bool) {
+	if name == Temp && c.temp != "" {
+		name = c.temp
+	}
 	s, ok := c.schemas[name]
 	return s, ok
 }

@@ -33,6 +33,15 @@ const (
 	Sequence      RelKind = "S" // in schema private only
 )
 
+// OnCommit is ON COMMIT of a temporary table; "" preserves its rows.
+type OnCommit string
+
+// What ON COMMIT may do to a temporary table.
+const (
+	DeleteRows OnCommit = "delete"
+	DropTable  OnCommit = "drop"
+)
+
 // Table is a relation whose rows are stored, or a view.
 type Table struct {
 	OID     OID
@@ -46,6 +55,8 @@ type Table struct {
 	Checks      []Check
 	ForeignKeys []ForeignKey
 	Triggers    []Trigger `json:",omitempty"`
+	// OnCommit is what becomes of a temporary table when its transaction commits.
+	OnCommit OnCommit `json:",omitempty"`
 	// Query is the defining SELECT of a view, as text.
 	Query string `json:",omitempty"`
 	// Sequence is set for a sequence.
@@ -275,9 +286,8 @@ func (t *Table) ComputesKeys() bool {
 	return false
 }
 
-// Local tells that the table belongs to schema private, which has a store of its
-// own.
-func (t *Table) Local() bool { return t.Schema == Private }
+// Local tells that the table lies in the private store.
+func (t *Table) Local() bool { return IsLocal(t.Schema) }
 
 // RowIdentity is the position of the column that identifies rows instead of a
 // primary key, -1 if there is a primary key.

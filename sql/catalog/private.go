@@ -129,6 +129,10 @@ func NewPrivateEditor(txn *mvcc.Txn, chain, current *Catalog, nextOID func() (OI
 // nothing was changed.
 func (e *Editor) Private() *Catalog { return e.private.own }
 
+// UseTemp makes pg_temp mean a schema in the catalogs to come and in the present
+// one.
+func (e *Editor) UseTemp(schema string) { e.catalog = e.catalog.WithTemp(schema) }
+
 func (e *Editor) reloadPrivate() error {
 	own, err := LoadPrivate(e.txn)
 	if err != nil {
@@ -138,7 +142,7 @@ func (e *Editor) reloadPrivate() error {
 	if err != nil {
 		return err
 	}
-	e.private.own, e.catalog = own, merged
+	e.private.own, e.catalog = own, merged.WithTemp(e.catalog.temp)
 	return nil
 }
 

@@ -60,7 +60,7 @@ func MissingType(schema, name string) []rwset.Read {
 // Type finds an enum, domain or composite type by name; not the row type of a
 // table.
 func (c *Catalog) Type(schema, name string) (*Type, bool) {
-	t, ok := c.types[qualified{schema, name}]
+	t, ok := c.types[c.named(schema, name)]
 	return t, ok
 }
 
@@ -216,7 +216,7 @@ func (r *resolver) userType(t *Type) (*datum.Desc, error) {
 // shownSchema is what format_type puts before the name: nothing for what the
 // default search path finds.
 func shownSchema(schema string) string {
-	if schema == Blockchain || schema == Private {
+	if schema == Blockchain || IsLocal(schema) {
 		return ""
 	}
 	return schema

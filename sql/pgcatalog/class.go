@@ -189,7 +189,11 @@ func classRow(env *Env, r *row, oid datum.OID, schema, name, owner string, kind 
 	if kind == 'r' {
 		replica = 'd'
 	}
-	r.char("relkind", kind).char("relpersistence", 'p').char("relreplident", replica).int("relnatts", int64(natts))
+	persistence := byte('p')
+	if catalog.IsTemp(schema) {
+		persistence = 't'
+	}
+	r.char("relkind", kind).char("relpersistence", persistence).char("relreplident", replica).int("relnatts", int64(natts))
 	r.zeros("reltype", "reloftype", "relam", "relfilenode", "reltablespace", "relpages", "relallvisible", "reltoastrelid",
 		"relchecks", "relrewrite", "relfrozenxid", "relminmxid")
 	r.bools(false, "relhasindex", "relisshared", "relhasrules", "relhastriggers", "relhassubclass", "relrowsecurity",

@@ -64,6 +64,9 @@ func (env *Env) typeOID(text string, path []string) (datum.OID, error) {
 
 func (env *Env) classOID(text string, schemas []string, name string) (datum.OID, error) {
 	for _, schema := range schemas {
+		if schema == catalog.Temp {
+			schema = env.Catalog.TempSchema()
+		}
 		if oid, ok := env.lookup().names[relationName{schema, name}]; ok {
 			return oid, nil
 		}

@@ -251,7 +251,7 @@ func (env *Env) visible(oid datum.OID, path []string) (visible, ok bool) {
 			return true
 		}
 		for _, s := range path {
-			if s == schema {
+			if s == schema || s == catalog.Temp && schema == env.Catalog.TempSchema() {
 				return true
 			}
 		}

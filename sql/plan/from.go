@@ -211,6 +211,9 @@ func (p *planner) findTable(v *pg.RangeVar) (t *catalog.Table, provenance bool, 
 // admitTable refuses in a contract what is not part of the replicated state at
 // a height.
 func (p *planner) admitTable(t *catalog.Table, provenance bool, loc int32) error {
+	if catalog.IsTemp(t.Schema) && p.opts.Catalog.TempSchema() != t.Schema {
+		return p.errAt(loc, pgerr.FeatureNotSupported, "cannot access temporary tables of other sessions")
+	}
 	if !p.opts.Contract {
 		return nil
 	}
@@ -218,7 +221,7 @@ func (p *planner) admitTable(t *catalog.Table, provenance bool, loc int32) error
 		return p.refuse(RefusedRelation, p.errAt(loc, pgerr.FeatureNotSupported, "a contract cannot read provenance.%s", t.Name).
 			WithHint("Keep what the contract needs in a table of its own."))
 	}
-	if t.Schema == catalog.Private {
+	if t.Local() {
 		return p.refuse(RefusedRelation, p.errAt(loc, pgerr.FeatureNotSupported, "a contract cannot read private.%s", t.Name).
 			WithHint("Private tables differ between organizations: pass the values as arguments."))
 	}
@@ -230,7 +233,7 @@ func (p *planner) undefinedTable(v *pg.RangeVar) error {
 	if v.Schemaname != "" {
 		name = v.Schemaname + "." + name
 	}
-	if p.opts.Contract && v.Schemaname == catalog.Private {
+	if p.opts.Contract && catalog.IsLocal(v.Schemaname) {
 		e := p.errAt(v.Location, pgerr.FeatureNotSupported, "a contract cannot read private.%s", v.Relname).
 			WithHint("Private tables differ between organizations: pass the values as arguments.")
 		_ = p.refuse(RefusedRelation, e) // there is no table to go on with

@@ -321,7 +321,7 @@ func (m *Machine) turn() {
 		m.gone = true
 		return
 	}
-	m.pool.remap(&m.opts.Members.Set, &next.Set)
+	m.pool.remap(&m.opts.Members.Set, &next.Set, self)
 	m.out.Send = nil // addressed to members of the old epoch, who can fetch
 	m.enter(next, self)
 	m.persistView()

@@ -127,7 +127,8 @@ func TestMachinesAgreeByteForByte(t *testing.T) {
 		}
 		return out
 	}
-	if trace() != trace() {
+	first := trace()
+	if again := trace(); again != first {
 		t.Error("two runs differ")
 	}
 }

@@ -109,6 +109,9 @@ func (p *pool) add(tx *block.Tx, member int, height, tick, elsewhere uint64) (ad
 		return false, true
 	}
 	r, k := p.know(tx.ContentHash())
+	if k.place != 0 && !k.ordered {
+		p.take(k, member)
+	}
 	if k.ordered || k.place != 0 {
 		return false, true
 	}
@@ -125,6 +128,21 @@ func (p *pool) add(tx *block.Tx, member int, height, tick, elsewhere uint64) (ad
 		p.cut.Add(tx, int64(tick))
 	}
 	return true, true
+}
+
+// take makes this orderer answer for what waits on behalf of another one, once
+// its own client submits it too.
+func (p *pool) take(k *known, member int) {
+	w := &p.queue[k.place-1-p.base]
+	if member != p.opts.Self || int(w.origin) == member {
+		return
+	}
+	size := block.TxSizeInBlock(w.tx)
+	p.origins[w.origin].txs--
+	p.origins[w.origin].bytes -= size
+	w.origin = uint16(member)
+	p.origins[member].txs++
+	p.origins[member].bytes += size
 }
 
 // unqueue ends the waiting of a transaction.
@@ -305,8 +323,8 @@ func (p *pool) pick(member int, own bool, from, since uint64, limit int) (txs []
 }
 
 // remap renames the members of one epoch to those of the next. What waits on
-// behalf of one that leaves is dropped.
-func (p *pool) remap(old, next *identity.OrdererSet) {
+// behalf of one that leaves waits on behalf of this one, self in the next epoch.
+func (p *pool) remap(old, next *identity.OrdererSet, self int) {
 	queue := p.queue[p.head:]
 	p.queue, p.base, p.head, p.live = nil, p.base+uint64(len(p.queue)), 0, 0
 	p.origins = make([]origin, len(next.Keys))
@@ -314,16 +332,13 @@ func (p *pool) remap(old, next *identity.OrdererSet) {
 		if w.tx == nil {
 			continue
 		}
-		k := p.at(w.ref)
-		k.place = 0
 		to := next.Index(old.Keys[w.origin])
 		if to < 0 {
-			p.drop(w.ref)
-			continue
+			to = self
 		}
 		w.origin = uint16(to)
 		p.queue = append(p.queue, w)
-		k.place = p.base + uint64(len(p.queue))
+		p.at(w.ref).place = p.base + uint64(len(p.queue))
 		p.live++
 		p.origins[to].txs++
 		p.origins[to].bytes += block.TxSizeInBlock(w.tx)

@@ -814,3 +814,46 @@ func (c *cluster) ballot(from int, phase Phase, view uint64, value identity.Comm
 	v.Signature = testSign(testKey(from))(v.digest(c.opts.Network))
 	return v
 }
+
+// TestRepeatsAreNamed: should a decided batch repeat something after all, every
+// member names the same positions, also one that restarted in between; and an
+// expired entry is forgotten.
+func TestRepeatsAreNamed(t *testing.T) {
+	c := newCluster(t, 4, nil)
+	a, b := c.tx(), c.tx()
+	for k, txs := range [][]*block.Tx{{a, b}, {c.tx(), a}, {b, b, c.tx()}} {
+		value := c.value(uint64(k+1), txs)
+		d := &Decided{Value: value, Txs: txs}
+		for i := range 3 {
+			d.Votes = append(d.Votes, identity.Vote{Member: uint16(i), Signature: c.ballot(i, Commit, 0, value).Signature})
+		}
+		v, err := c.verify(0, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := c.nodes[1].m
+		m.Step(v)
+		r := m.Ready()
+		if len(r.Decided) != 1 {
+			t.Fatalf("block %d: %d decisions", k+1, len(r.Decided))
+		}
+		want := [][]int{nil, {1}, {0, 1}}[k]
+		if got := r.Decided[0].Repeats; !slices.Equal(got, want) {
+			t.Errorf("block %d repeats %v, want %v", k+1, got, want)
+		}
+		c.nodes[1].blocks = append(c.nodes[1].blocks, r.Decided[0].Block)
+		m.Advance(uint64(k + 1))
+		c.crash(1)
+		c.boot(1)
+	}
+	p := &c.nodes[1].m.pool
+	if len(p.index) != 4 {
+		t.Errorf("%d transactions are remembered, not 4", len(p.index))
+	}
+	for height := uint64(4); height <= 500; height++ { // they are valid until 500
+		p.ordered(nil, height)
+	}
+	if len(p.index) != 0 || len(p.expiry) != 0 || len(p.free) != p.made {
+		t.Errorf("%d transactions are remembered for ever", len(p.index))
+	}
+}

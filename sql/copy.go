@@ -275,6 +275,9 @@ func (s *Session) analyzeCopyFrom(p *Prepared, n *pg.CopyStmt, o *copyOptions) e
 		if t == nil {
 			return pgerr.New(pgerr.UndefinedTable, "relation \"%s\" does not exist", n.Relation.Relname)
 		}
+		if t.Kind == catalog.MaterializedView {
+			return pgerr.New(pgerr.WrongObjectType, "cannot copy to materialized view \"%s\"", t.Name)
+		}
 		if t.Kind == catalog.View {
 			return pgerr.New(pgerr.WrongObjectType, "cannot copy to view \"%s\"", t.Name)
 		}

@@ -181,7 +181,12 @@ func commandName(n *pg.Node) string {
 	case *pg.Node_RenameStmt:
 		return "ALTER " + objectName(n.RenameStmt.RenameType)
 	case *pg.Node_CreateTableAsStmt:
+		if n.CreateTableAsStmt.Objtype == pg.ObjectType_OBJECT_MATVIEW {
+			return "CREATE MATERIALIZED VIEW"
+		}
 		return "CREATE TABLE AS"
+	case *pg.Node_RefreshMatViewStmt:
+		return "REFRESH MATERIALIZED VIEW"
 	case *pg.Node_SelectStmt:
 		if n.SelectStmt.IntoClause != nil {
 			return "SELECT INTO"
@@ -226,6 +231,9 @@ func commandName(n *pg.Node) string {
 func objectName(t pg.ObjectType) string {
 	if t == pg.ObjectType_OBJECT_TABCONSTRAINT || t == pg.ObjectType_OBJECT_COLUMN {
 		return "TABLE"
+	}
+	if t == pg.ObjectType_OBJECT_MATVIEW {
+		return "MATERIALIZED VIEW"
 	}
 	return strings.ReplaceAll(strings.TrimPrefix(t.String(), "OBJECT_"), "_", " ")
 }

@@ -218,7 +218,7 @@ func (d *definer) dropColumn(t *catalog.Table, c *pg.AlterTableCmd) error {
 // checkViews plans all views again after a change of a table.
 func (d *definer) checkViews(t *catalog.Table, what string) error {
 	for _, v := range d.catalog().Tables() {
-		if v.Kind != catalog.View || !viewReads(v, t) {
+		if !v.HasQuery() || !viewReads(v, t) {
 			continue
 		}
 		st, err := parse.One(v.Query)
@@ -407,7 +407,7 @@ func (d *definer) rename(n *pg.RenameStmt) error {
 		return d.renameTrigger(n)
 	}
 	switch n.RenameType {
-	case pg.ObjectType_OBJECT_TABLE, pg.ObjectType_OBJECT_VIEW, pg.ObjectType_OBJECT_SEQUENCE:
+	case pg.ObjectType_OBJECT_TABLE, pg.ObjectType_OBJECT_VIEW, pg.ObjectType_OBJECT_MATVIEW, pg.ObjectType_OBJECT_SEQUENCE:
 		return d.renameTable(n)
 	case pg.ObjectType_OBJECT_TABCONSTRAINT:
 		return d.renameConstraint(n)

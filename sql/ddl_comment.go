@@ -23,7 +23,7 @@ func (d *definer) comment(n *pg.CommentStmt) error {
 	k := &catalog.Comment{Text: n.Comment}
 	var err error
 	switch n.Objtype {
-	case pg.ObjectType_OBJECT_TABLE, pg.ObjectType_OBJECT_VIEW:
+	case pg.ObjectType_OBJECT_TABLE, pg.ObjectType_OBJECT_VIEW, pg.ObjectType_OBJECT_MATVIEW, pg.ObjectType_OBJECT_SEQUENCE:
 		err = d.commentRelation(k, n)
 	case pg.ObjectType_OBJECT_COLUMN, pg.ObjectType_OBJECT_TABCONSTRAINT, pg.ObjectType_OBJECT_TRIGGER:
 		err = d.commentPart(k, n)
@@ -62,11 +62,16 @@ func (d *definer) commentRelation(k *catalog.Comment, n *pg.CommentStmt) error {
 	if err != nil {
 		return err
 	}
-	if isView := n.Objtype == pg.ObjectType_OBJECT_VIEW; isView != (t.Kind == catalog.View) {
-		word := "table"
-		if isView {
-			word = "view"
-		}
+	kind, word := catalog.OrdinaryTable, "table"
+	switch n.Objtype {
+	case pg.ObjectType_OBJECT_VIEW:
+		kind, word = catalog.View, "view"
+	case pg.ObjectType_OBJECT_MATVIEW:
+		kind, word = catalog.MaterializedView, "materialized view"
+	case pg.ObjectType_OBJECT_SEQUENCE:
+		kind, word = catalog.Sequence, "sequence"
+	}
+	if kind != t.Kind {
 		return pgerr.New(pgerr.WrongObjectType, "\"%s\" is not a %s", t.Name, word)
 	}
 	k.Class, k.OID = classCatalog, t.OID

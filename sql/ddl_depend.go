@@ -120,6 +120,8 @@ func relationWord(t *catalog.Table) string {
 	switch t.Kind {
 	case catalog.View:
 		return "view "
+	case catalog.MaterializedView:
+		return "materialized view "
 	case catalog.Sequence:
 		return "sequence "
 	}
@@ -141,8 +143,8 @@ func (d *definer) tableDependents(t *catalog.Table) []dependent {
 					text: "constraint " + fk.Name + " on table " + o.Name + " depends on " + word + t.Name})
 			}
 		}
-		if o.Kind == catalog.View && viewReads(o, t) {
-			who = append(who, dependent{view: o, text: "view " + o.Name + " depends on " + word + t.Name})
+		if o.HasQuery() && viewReads(o, t) {
+			who = append(who, dependent{view: o, text: relationWord(o) + o.Name + " depends on " + word + t.Name})
 		}
 	}
 	if t.Row != nil {
@@ -160,7 +162,7 @@ func (d *definer) removeTable(t *catalog.Table, behavior pg.DropBehavior) error 
 	if err := d.settleDependents(relationWord(t)+t.Name, d.tableDependents(t), behavior); err != nil {
 		return err
 	}
-	if t.Kind == catalog.OrdinaryTable {
+	if len(t.Indexes) > 0 {
 		if err := d.deleteRows(t); err != nil {
 			return err
 		}
@@ -221,8 +223,8 @@ func (d *definer) columnDependents(t *catalog.Table, col int) []dependent {
 					text: "constraint " + fk.Name + " on table " + o.Name + " depends on " + shown})
 			}
 		}
-		if o.Kind == catalog.View && viewReads(o, t) && d.viewNeeds(o, t, col) {
-			who = append(who, dependent{view: o, text: "view " + o.Name + " depends on " + shown})
+		if o.HasQuery() && viewReads(o, t) && d.viewNeeds(o, t, col) {
+			who = append(who, dependent{view: o, text: relationWord(o) + o.Name + " depends on " + shown})
 		}
 	}
 	for _, x := range t.Triggers {

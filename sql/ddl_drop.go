@@ -19,7 +19,7 @@ func (d *definer) drop(n *pg.DropStmt) error {
 	for _, o := range n.Objects {
 		var err error
 		switch n.RemoveType {
-		case pg.ObjectType_OBJECT_TABLE, pg.ObjectType_OBJECT_VIEW, pg.ObjectType_OBJECT_SEQUENCE:
+		case pg.ObjectType_OBJECT_TABLE, pg.ObjectType_OBJECT_VIEW, pg.ObjectType_OBJECT_MATVIEW, pg.ObjectType_OBJECT_SEQUENCE:
 			err = d.dropTable(n, o)
 		case pg.ObjectType_OBJECT_INDEX:
 			err = d.dropIndex(n, o)
@@ -62,6 +62,8 @@ func (d *definer) dropTable(n *pg.DropStmt, o *pg.Node) error {
 	kind, word := catalog.OrdinaryTable, "table"
 	if n.RemoveType == pg.ObjectType_OBJECT_VIEW {
 		kind, word = catalog.View, "view"
+	} else if n.RemoveType == pg.ObjectType_OBJECT_MATVIEW {
+		kind, word = catalog.MaterializedView, "materialized view"
 	} else if n.RemoveType == pg.ObjectType_OBJECT_SEQUENCE {
 		kind, word = catalog.Sequence, "sequence"
 	}

@@ -20,7 +20,7 @@ func (d *definer) createIndex(n *pg.IndexStmt, st parse.Statement) error {
 	if err != nil {
 		return err
 	}
-	if t.Kind != catalog.OrdinaryTable {
+	if t.Kind != catalog.OrdinaryTable && t.Kind != catalog.MaterializedView {
 		return pgerr.New(pgerr.WrongObjectType, "cannot create index on relation \"%s\"", t.Name).
 			WithDetail("This operation is not supported for views.")
 	}

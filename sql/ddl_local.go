@@ -59,7 +59,7 @@ func (d *definer) notLocal() error {
 // schema private only.
 func isLocalDDL(n *pg.Node) bool {
 	switch n := n.Node.(type) {
-	case *pg.Node_CreateSeqStmt, *pg.Node_AlterSeqStmt, *pg.Node_TruncateStmt, *pg.Node_CreateTableAsStmt:
+	case *pg.Node_CreateSeqStmt, *pg.Node_AlterSeqStmt, *pg.Node_TruncateStmt, *pg.Node_CreateTableAsStmt, *pg.Node_RefreshMatViewStmt:
 		return true
 	case *pg.Node_SelectStmt:
 		return n.SelectStmt.IntoClause != nil
@@ -130,6 +130,8 @@ func (p placer) place(n *pg.Node) (bool, error) {
 		return p.relation(n.AlterTableStmt.Relation), nil
 	case *pg.Node_AlterSeqStmt:
 		return p.relation(n.AlterSeqStmt.Sequence), nil
+	case *pg.Node_RefreshMatViewStmt:
+		return p.relation(n.RefreshMatViewStmt.Relation), nil
 	case *pg.Node_RenameStmt:
 		if n.RenameStmt.Relation != nil {
 			return p.relation(n.RenameStmt.Relation), nil
@@ -241,7 +243,7 @@ func (p placer) object(kind pg.ObjectType, o *pg.Node) (bool, error) {
 			}
 		}
 		return p.fresh(schema), nil
-	case pg.ObjectType_OBJECT_TABLE, pg.ObjectType_OBJECT_VIEW, pg.ObjectType_OBJECT_INDEX, pg.ObjectType_OBJECT_SEQUENCE:
+	case pg.ObjectType_OBJECT_TABLE, pg.ObjectType_OBJECT_VIEW, pg.ObjectType_OBJECT_MATVIEW, pg.ObjectType_OBJECT_INDEX, pg.ObjectType_OBJECT_SEQUENCE:
 		v, err := qualifiedName(o)
 		if err != nil {
 			return false, err
@@ -276,6 +278,8 @@ func (p placer) chainOnly(n *pg.Node) error {
 	case *pg.Node_TruncateStmt:
 		return pgerr.New(pgerr.InsufficientPrivilege, "cannot truncate table \"%s\" directly: rows in schema blockchain are changed by contracts only",
 			n.TruncateStmt.Relations[0].GetRangeVar().GetRelname())
+	case *pg.Node_RefreshMatViewStmt:
+		return pgerr.New(pgerr.FeatureNotSupported, "materialized views exist in schema private only")
 	case *pg.Node_CreateTableAsStmt, *pg.Node_SelectStmt:
 		return pgerr.New(pgerr.FeatureNotSupported, "a table of schema blockchain cannot be made from a query").
 			WithHint("Name a table of schema private.")
@@ -347,6 +351,8 @@ func (d *definer) executeLocal(st parse.Statement) error {
 		return d.alterSequence(n.AlterSeqStmt)
 	case *pg.Node_TruncateStmt:
 		return d.truncate(n.TruncateStmt)
+	case *pg.Node_RefreshMatViewStmt:
+		return d.refresh(n.RefreshMatViewStmt, st)
 	}
 	return pgerr.NotBuilt("%s is not supported", commandName(st.Node))
 }

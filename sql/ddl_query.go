@@ -13,9 +13,6 @@ import (
 
 // createTableAs is CREATE TABLE AS and SELECT INTO; n is the number of rows.
 func (d *definer) createTableAs(s *pg.CreateTableAsStmt, st parse.Statement) (n int64, err error) {
-	if s.Objtype == pg.ObjectType_OBJECT_MATVIEW {
-		return 0, pgerr.NotBuilt("materialized views are not supported")
-	}
 	schema, err := d.placeOf(s.Into.Rel)
 	if err != nil {
 		return 0, err
@@ -51,6 +48,12 @@ func (d *definer) createTableAs(s *pg.CreateTableAsStmt, st parse.Statement) (n 
 	}
 	if def.table.Columns, err = viewColumns(pl, s.Into.ColNames); err != nil {
 		return 0, err
+	}
+	if s.Objtype == pg.ObjectType_OBJECT_MATVIEW {
+		def.table.Kind, def.table.Unpopulated = catalog.MaterializedView, s.Into.SkipData
+		if def.table.Query, err = deparseStatement(s.Query); err != nil {
+			return 0, err
+		}
 	}
 	for _, c := range def.table.Columns {
 		if isSystemColumn(c.Name) {
@@ -91,7 +94,7 @@ func (d *definer) collect(prog *exec.Program) ([][]datum.Datum, error) {
 	}
 }
 
-// insertRows writes rows into a table whose keys they satisfy; columns that they
+// insertRows writes rows into a table and verifies its keys; columns that they
 // lack at the end are null.
 func (d *definer) insertRows(t *catalog.Table, rows [][]datum.Datum) error {
 	layout, err := catalog.NewLayout(t)
@@ -117,6 +120,9 @@ func (d *definer) insertRows(t *catalog.Table, rows [][]datum.Datum) error {
 		}
 		entries, err := exprs.Extend(d.env, nil, full)
 		if err != nil {
+			return err
+		}
+		if err := d.verifyKeys(t, layout, entries); err != nil {
 			return err
 		}
 		if err := layout.EachEntry(entries, d.txn().PutInsert); err != nil {

@@ -169,7 +169,7 @@ func (d *definer) typeChangeable(t *catalog.Table, i int) error {
 		return pgerr.NotBuilt("changing the type of a generated column is not supported")
 	}
 	for _, o := range d.catalog().Tables() {
-		if o.Kind == catalog.View && viewReads(o, t) && d.viewNeeds(o, t, i) {
+		if o.HasQuery() && viewReads(o, t) && d.viewNeeds(o, t, i) {
 			return pgerr.New(pgerr.FeatureNotSupported, "cannot alter type of a column used by a view or rule").
 				WithDetail("rule _RETURN on view %s depends on column \"%s\"", o.Name, col.Name)
 		}
@@ -283,7 +283,7 @@ func (d *definer) renameTable(n *pg.RenameStmt) error {
 		return err
 	}
 	for _, o := range d.catalog().Tables() {
-		if o.Kind == catalog.View && viewReads(o, t) {
+		if o.HasQuery() && viewReads(o, t) {
 			return pgerr.NotBuilt("renaming table \"%s\", which view \"%s\" reads, is not supported", t.Name, o.Name)
 		}
 	}

@@ -65,11 +65,7 @@ func (d *definer) schemaMembers(schema string) []dependent {
 	}
 	for _, t := range d.catalog().Tables() {
 		if t.Schema == schema {
-			word := "table "
-			if t.Kind == catalog.View {
-				word = "view "
-			}
-			who = append(who, dependent{view: t, text: word + schema + "." + t.Name + shown})
+			who = append(who, dependent{view: t, text: relationWord(t) + schema + "." + t.Name + shown})
 		}
 	}
 	for _, f := range d.catalog().AllFuncs() {

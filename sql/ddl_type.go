@@ -433,8 +433,8 @@ func (d *definer) typeDependents(desc *datum.Desc) []dependent {
 	for _, t := range d.catalog().Tables() {
 		for i := range t.Columns {
 			if c := &t.Columns[i]; !c.Dropped && is(c.Type) && t.RowType != desc.OID {
-				if t.Kind == catalog.View {
-					who = append(who, dependent{view: t, text: "view " + t.Name + " depends on " + shown})
+				if t.HasQuery() {
+					who = append(who, dependent{view: t, text: relationWord(t) + t.Name + " depends on " + shown})
 					break
 				}
 				who = append(who, dependent{table: t, column: c.Name, text: "column " + c.Name + " of table " + t.Name + " depends on " + shown})

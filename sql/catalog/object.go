@@ -30,7 +30,9 @@ type RelKind string
 const (
 	OrdinaryTable RelKind = "r"
 	View          RelKind = "v"
-	Sequence      RelKind = "S" // in schema private only
+	// MaterializedView is in schema private only: a stored table with a query.
+	MaterializedView RelKind = "m"
+	Sequence         RelKind = "S" // in schema private only
 )
 
 // OnCommit is ON COMMIT of a temporary table; "" preserves its rows.
@@ -59,6 +61,8 @@ type Table struct {
 	OnCommit OnCommit `json:",omitempty"`
 	// Query is the defining SELECT of a view, as text.
 	Query string `json:",omitempty"`
+	// Unpopulated marks a materialized view WITH NO DATA.
+	Unpopulated bool `json:",omitempty"`
 	// Sequence is set for a sequence.
 	Sequence *SequenceDef `json:",omitempty"`
 	// System marks the ledger's own relations: nobody writes them with DML.
@@ -288,6 +292,10 @@ func (t *Table) ComputesKeys() bool {
 
 // Local tells that the table lies in the private store.
 func (t *Table) Local() bool { return IsLocal(t.Schema) }
+
+// HasQuery tells that the relation is defined by a query: a view, materialized or
+// not.
+func (t *Table) HasQuery() bool { return t.Kind == View || t.Kind == MaterializedView }
 
 // RowIdentity is the position of the column that identifies rows instead of a
 // primary key, -1 if there is a primary key.

@@ -1,6 +1,7 @@
 package pgcatalog
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tallystick/tallystick/sql/catalog"
@@ -164,13 +165,14 @@ func classes(env *Env, next func() *row, emit func() error) error {
 	linked := linkedTables(env)
 	err := eachClass(env, func(c *class) error {
 		r := classRow(env, next(), c.oid, c.schema, c.name, c.owner, c.kind, len(c.cols))
-		if c.kind == 'r' {
+		if c.kind == 'r' || c.kind == 'm' {
 			r.oid("relam", heapOID)
 		}
 		r.oid("reltype", c.rowType)
 		if c.table != nil && !c.twin {
 			r.bool("relhasindex", hasIndex(c.table)).int("relchecks", int64(len(c.table.Checks)))
-			r.bool("relhasrules", c.kind == 'v').bool("relhastriggers", linked[c.table.OID] || len(c.table.Triggers) > 0)
+			r.bool("relispopulated", !c.table.Unpopulated)
+			r.bool("relhasrules", c.table.HasQuery()).bool("relhastriggers", linked[c.table.OID] || len(c.table.Triggers) > 0)
 		}
 		return emit()
 	})
@@ -516,9 +518,24 @@ func views(env *Env, next func() *row, emit func() error) error {
 	return nil
 }
 
+func materializedViews(env *Env, next func() *row, emit func() error) error {
+	for _, t := range env.Catalog.Tables() {
+		if t.Kind != catalog.MaterializedView {
+			continue
+		}
+		shown := slices.ContainsFunc(t.Indexes, func(x catalog.Index) bool { return !x.Hidden })
+		next().str("schemaname", t.Schema).str("matviewname", t.Name).str("matviewowner", t.Owner).
+			bool("hasindexes", shown).bool("ispopulated", !t.Unpopulated).str("definition", " "+t.Query+";")
+		if err := emit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func rewrites(env *Env, next func() *row, emit func() error) error {
 	for _, t := range env.Catalog.Tables() {
-		if t.Kind != catalog.View {
+		if !t.HasQuery() {
 			continue
 		}
 		next().oid("oid", t.OID).str("rulename", "_RETURN").oid("ev_class", t.OID).char("ev_type", '1').

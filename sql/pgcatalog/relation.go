@@ -213,6 +213,7 @@ func init() {
 		"pg_catalog.pg_tables":                               tables,
 		"pg_catalog.pg_depend":                               dependencies,
 		"pg_catalog.pg_views":                                views,
+		"pg_catalog.pg_matviews":                             materializedViews,
 		"pg_catalog.pg_indexes":                              indexDefinitions,
 		"pg_catalog.pg_rewrite":                              rewrites,
 		"pg_catalog.pg_sequence":                             sequenceRows,

@@ -44,7 +44,7 @@ func (env *Env) text(function string, path []string, args ...int64) (string, boo
 	case "pg_get_triggerdef":
 		return env.triggerDef(oid, len(args) > 1 && args[1] != 0, path)
 	case "pg_get_viewdef":
-		if t, ok := env.Catalog.TableByOID(oid); ok && t.Kind == catalog.View {
+		if t, ok := env.Catalog.TableByOID(oid); ok && t.HasQuery() {
 			return " " + t.Query + ";", true
 		}
 	case "pg_get_functiondef":

@@ -116,6 +116,10 @@ func (p *planner) rangeVar(v *pg.RangeVar, s *scope) ([]item, []Expr, error) {
 		}
 		return alone(p.computedItem(p.opts.Sequence(t), t.Schema, v, s))
 	}
+	if t.Unpopulated {
+		return nil, nil, p.errAt(-1, pgerr.ObjectNotInPrerequisiteState, "materialized view \"%s\" has not been populated", t.Name).
+			WithHint("Use the REFRESH MATERIALIZED VIEW command.")
+	}
 	return alone(p.tableItem(t, provenance, v, s))
 }
 

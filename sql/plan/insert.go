@@ -82,6 +82,8 @@ func (p *planner) writable(v *pg.RangeVar, verb string) (*catalog.Table, error) 
 	case t.Kind == catalog.View:
 		e := p.errAt(v.Location, pgerr.ObjectNotInPrerequisiteState, "cannot %s view \"%s\"", verbOn[verb], t.Name)
 		return nil, e.WithHint("Change the tables that the view reads.")
+	case t.Kind == catalog.MaterializedView:
+		return nil, p.errAt(v.Location, pgerr.WrongObjectType, "cannot change materialized view \"%s\"", t.Name)
 	case t.Kind == catalog.Sequence:
 		return nil, p.errAt(v.Location, pgerr.WrongObjectType, "cannot change sequence \"%s\"", t.Name)
 	}

@@ -8,11 +8,14 @@ FLAGS  ?=
 # How long `make fuzz` spends on each fuzz test, and `make bench` on each benchmark.
 FUZZTIME  ?= 30s
 BENCHTIME ?= 1s
+# How many clusters of orderers `make soak` simulates, beginning with which seed.
+SOAK_SEEDS ?= 100000
+SOAK_FIRST ?= 1
 
 BIN := bin/tallystick
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build static test packages lint fuzz bench conformance clean
+.PHONY: help dev build static test packages lint fuzz bench conformance soak clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +53,11 @@ bench: ## every benchmark for BENCHTIME
 
 conformance: packages ## compares with suites that others wrote; writes conformance/RESULTS.md
 	$(GO) run ./conformance/regress -v
+
+soak: ## hours of what `make test` runs for seconds
+	TALLYSTICK_SIM_SEEDS=$(SOAK_SEEDS) TALLYSTICK_SIM_FIRST=$(SOAK_FIRST) \
+		$(GO) test -count=1 -timeout 48h -v -run 'TestPBFT' ./ordering/sim
+	$(GO) test -count=1 -timeout 48h -run TestMutants ./ordering/pbft -mutant-first 1 -mutant-seeds 5000
 
 clean: ## removes what was built, not the data of `make dev`
 	rm -rf bin

@@ -31,7 +31,8 @@ type MachineOptions struct {
 	Pipeline   int    // batches in flight before batches are filled
 
 	// Transactions that wait to be ordered, at most: on behalf of this
-	// orderer's clients, and of each other member's.
+	// orderer's clients, and of each other member's. Fewer of this orderer's
+	// clients may wait while more would take too long to be ordered.
 	MaxWaiting      int
 	MaxWaitingBytes int
 

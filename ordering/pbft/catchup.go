@@ -42,6 +42,11 @@ func (m *Machine) onReport(from int, r *Report) {
 	if r.Vote.Sequence != 0 {
 		m.onCheckpoint(from, &r.Vote)
 	}
+	// However often a member reports, it gets its answer once in a while.
+	if last.answered != 0 && m.tick-last.answered < (m.opts.StatusTicks+1)/2 {
+		return
+	}
+	last.answered = m.tick
 	if r.Stable < m.stable && len(m.stableVotes) > 0 {
 		m.send(from, &Stable{Epoch: r.Epoch, Sequence: m.stable, Hash: m.stableHash, Votes: m.stableVotes})
 	}

@@ -79,8 +79,9 @@ type early struct {
 
 // position is the last report of a member.
 type position struct {
-	height uint64 // what it claims to have durably
-	stuck  uint64 // in-order height of the last report
+	height   uint64 // what it claims to have durably
+	stuck    uint64 // in-order height of the last report
+	answered uint64 // tick
 }
 
 // New makes the machine of an orderer that has the blocks up to start.Tip and the
@@ -150,6 +151,9 @@ func (m *Machine) Tick(now int64) {
 	if m.stopped() {
 		return
 	}
+	if m.tick%((m.opts.RequestTicks+3)/4) == 0 {
+		m.pool.quarter()
+	}
 	if m.tick%m.opts.StatusTicks == uint64(m.opts.Self)%m.opts.StatusTicks {
 		m.report()
 	}
@@ -166,9 +170,9 @@ func (m *Machine) Submit(txs []*block.Tx) int {
 		return 0
 	}
 	var forward []*block.Tx
-	taken := 0
+	taken, elsewhere := 0, max(m.height, m.target())
 	for _, tx := range txs {
-		added, room := m.admit(tx, m.opts.Self)
+		added, room := m.pool.add(tx, m.opts.Self, m.height, m.tick, elsewhere)
 		if !room {
 			break
 		}

@@ -29,7 +29,12 @@ type pool struct {
 	live    int
 	origins []origin
 	cut     *cutter.Cutter // at the primary
-	forget  bool           // a planted bug
+
+	// How many transactions were ordered in the present quarter of a timeout and in
+	// the four before.
+	recent [5]int
+
+	forget bool // a planted bug
 }
 
 // ref is the place of a transaction in pool.known.
@@ -69,7 +74,31 @@ func (p *pool) room(member int) int {
 	if p.origins[member].bytes >= p.opts.MaxWaitingBytes {
 		return 0
 	}
-	return max(p.opts.MaxWaiting-p.origins[member].txs, 0)
+	limit := p.opts.MaxWaiting
+	if member == p.opts.Self {
+		limit = min(limit, p.share())
+	}
+	return max(limit-p.origins[member].txs, 0)
+}
+
+// share is how much may wait on behalf of this orderer's clients: if all orderers
+// have as much, half a timeout orders it at the present rate. More would make an
+// honest primary look as if it left it lying.
+func (p *pool) share() int {
+	lately := 0
+	for _, n := range p.recent[1:] {
+		lately += n
+	}
+	return max(lately/(2*len(p.origins)), 4*p.opts.BatchTxs, minShare)
+}
+
+// minShare may always wait: a pipeline that is empty has no rate yet.
+const minShare = 1000
+
+// quarter ends a quarter of a timeout.
+func (p *pool) quarter() {
+	copy(p.recent[1:], p.recent[:])
+	p.recent[0] = 0
 }
 
 // know returns the entry of a transaction, a new one if need be.
@@ -242,6 +271,7 @@ func (p *pool) release(refs []ref, sequence uint64) {
 // ordered notes the transactions of the next block and returns the indexes of
 // those that were ordered before.
 func (p *pool) ordered(txs []*block.Tx, height uint64) (repeats []int) {
+	p.recent[0] += len(txs)
 	var until uint64 // the last one looked up, for they come in runs
 	var dying []ref
 	for i, tx := range txs {

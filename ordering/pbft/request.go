@@ -9,11 +9,6 @@ import (
 // forwardBytes is about how many bytes of transactions one message carries.
 const forwardBytes = 1 << 20
 
-// admit lets a transaction wait on behalf of a member.
-func (m *Machine) admit(tx *block.Tx, member int) (added, room bool) {
-	return m.pool.add(tx, member, m.height, m.tick, max(m.height, m.target()))
-}
-
 // forward sends transactions to a member or everybody, in several messages if
 // they are many.
 func (m *Machine) forward(txs []*block.Tx, to int) {
@@ -31,8 +26,9 @@ func (m *Machine) forward(txs []*block.Tx, to int) {
 // onForward takes transactions of another member's clients. They use that
 // member's share of the room; what finds none is sent again by whoever cares.
 func (m *Machine) onForward(from int, f *Forward) {
+	elsewhere := max(m.height, m.target())
 	for _, tx := range f.Txs {
-		if _, room := m.admit(tx, from); !room {
+		if _, room := m.pool.add(tx, from, m.height, m.tick, elsewhere); !room {
 			return
 		}
 	}

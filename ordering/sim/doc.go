@@ -14,7 +14,7 @@
 //
 // A seed decides everything: the same seed gives the same trace, hash for hash.
 // [Run] runs one; the tests of this package run hundreds, and as many as
-// TALLYSTICK_SIM_SEEDS says. A seed that failed once stays in testdata/seeds.
+// TALLYSTICK_SIM_SEEDS says (`make soak`). A seed that failed once stays in testdata/seeds.
 //
 // The cluster is one of any [Spec]: a protocol with what a simulation has to
 // know about it.

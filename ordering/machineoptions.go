@@ -29,6 +29,10 @@ type MachineOptions struct {
 	BatchBytes int    // bytes of its transactions; a larger one is alone in its batch
 	BatchTicks uint64 // ticks that a transaction waits for others at most
 	Pipeline   int    // batches in flight before batches are filled
+	// MaxInFlight is how many batches a primary proposes at most before the first of
+	// them is decided; 0 for as many as the window holds, 1 for one after the
+	// other.
+	MaxInFlight int
 
 	// Transactions that wait to be ordered, at most: on behalf of this
 	// orderer's clients, and of each other member's. Fewer of this orderer's
@@ -93,6 +97,8 @@ func (o *MachineOptions) Validate() error {
 		return fmt.Errorf("ordering: batches of %d transactions, not 1 to %d", o.BatchTxs, block.MaxTxsPerBlock)
 	case o.BatchBytes < 1 || o.BatchBytes > MaxBatchBytes:
 		return fmt.Errorf("ordering: batches of %d bytes, not 1 to %d", o.BatchBytes, MaxBatchBytes)
+	case o.MaxInFlight < 0:
+		return fmt.Errorf("ordering: %d batches in flight", o.MaxInFlight)
 	case o.Pipeline < 0 || uint64(o.Pipeline) > o.Window:
 		return fmt.Errorf("ordering: a pipeline of %d batches in a window of %d", o.Pipeline, o.Window)
 	case o.MaxWaitingBytes < o.BatchBytes:

@@ -113,6 +113,9 @@ func (m *Machine) mayPropose() bool {
 	if m.next > m.high() || m.next <= m.stable {
 		return false
 	}
+	if limit := m.opts.MaxInFlight; limit > 0 && m.next-1-m.height >= uint64(limit) {
+		return false
+	}
 	for seq := m.height + 1; seq <= m.plan.max; seq++ {
 		if s := m.seen(seq); s == nil || !s.present && !s.decided {
 			return false

@@ -43,8 +43,10 @@ func (c *checks) height() uint64 { return uint64(len(c.chain) - 1) }
 
 // sent: an honest member never contradicts a vote of its own.
 func (c *checks) sent(n *node, m ordering.Message) {
-	if epoch, view, ok := c.w.spec.Promises(m); ok {
-		c.promises[n.number] = promise{epoch, view}
+	if c.w.spec.Promises != nil {
+		if epoch, view, ok := c.w.spec.Promises(m); ok {
+			c.promises[n.number] = promise{epoch, view}
+		}
 	}
 	for _, v := range c.w.spec.Votes(m) {
 		if p := c.promises[n.number]; !v.Timeless && p.epoch == v.Epoch && v.View < p.view {

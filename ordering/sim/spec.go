@@ -14,7 +14,7 @@ type Spec struct {
 	// Votes returns the votes that a message casts for its sender: an honest
 	// member must never cast two with the same ballot and different values.
 	Votes func(m ordering.Message) []Vote
-	// Promises returns the first view in which the sender of a message may still
+	// Promises, if set, returns the first view in which the sender of a message may still
 	// vote: it has told others that it votes in none before.
 	Promises func(m ordering.Message) (epoch, view uint64, ok bool)
 	// Adversaries make byzantine behaviour that knows the protocol. What needs

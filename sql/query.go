@@ -108,7 +108,7 @@ func (s *Session) planQuery(p *Prepared, c *catalog.Catalog) error {
 	if f := pl.VolatileCall(); f != nil && !isLocal(f) {
 		return refuseInside(f)
 	}
-	if q.program, err = exec.Compile(pl); err != nil {
+	if q.program, err = exec.CompileLocal(pl); err != nil {
 		return err
 	}
 	q.virtual = pl.ReadsVirtual()

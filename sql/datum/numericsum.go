@@ -174,3 +174,56 @@ func (s *NumericSum) Avg() (Datum, error) {
 	}
 	return NumericDiv(sum, NumericFromInt64(s.n))
 }
+
+// Merge adds what another sum holds, which stays as it is. The result is that
+// of adding all values to one sum.
+func (s *NumericSum) Merge(o *NumericSum) {
+	s.n += o.n
+	s.nans += o.nans
+	s.posInf += o.posInf
+	s.negInf += o.negInf
+	// Take both to one scale in a big sum, unless there is nothing in one.
+	switch {
+	case o.hi == 0 && o.lo == 0:
+		if o.scale > s.scale && !s.raise(o.scale) {
+			s.addDecimal(&decimal{form: bigPositive, scale: o.scale})
+		}
+	case s.hi == 0 && s.lo == 0 && o.scale >= s.scale:
+		s.hi, s.lo, s.scale = o.hi, o.lo, o.scale
+	default:
+		x := o.decimal()
+		s.addDecimal(&x)
+	}
+	if o.big != nil {
+		x := decimal{form: bigPositive, scale: o.big.scale}
+		x.coef.Set(&o.big.coef)
+		s.addDecimal(&x)
+	}
+}
+
+// decimal is hi:lo as a decimal.
+func (s *NumericSum) decimal() decimal {
+	neg := s.hi < 0
+	hi, lo := uint64(s.hi), s.lo
+	if neg {
+		var borrow uint64
+		lo, borrow = bits.Sub64(0, lo, 0)
+		hi, _ = bits.Sub64(0, hi, borrow)
+	}
+	x := decimal{form: bigPositive, scale: s.scale}
+	x.coef.SetUint64(hi)
+	x.coef.Lsh(&x.coef, 64)
+	x.coef.Or(&x.coef, new(big.Int).SetUint64(lo))
+	if neg {
+		x.coef.Neg(&x.coef)
+	}
+	return x
+}
+
+// addDecimal adds a finite number, which may be rescaled.
+func (s *NumericSum) addDecimal(x *decimal) {
+	if s.big == nil {
+		s.big = &decimal{form: bigPositive}
+	}
+	s.big.plus(x)
+}

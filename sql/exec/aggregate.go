@@ -48,7 +48,15 @@ func (c *compiler) aggregate(n *plan.Aggregate) (nodeProg, error) {
 	if n.Sets != nil || n.Groupings != nil {
 		return c.groupingSets(n)
 	}
-	return c.plainAggregate(n)
+	p, err := c.plainAggregate(n)
+	if err != nil || !c.local {
+		return p, err
+	}
+	b, err := c.batchAggregate(n, p)
+	if err != nil || b == nil {
+		return p, err
+	}
+	return b, nil
 }
 
 func (c *compiler) plainAggregate(n *plan.Aggregate) (*aggregateProg, error) {

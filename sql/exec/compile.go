@@ -16,6 +16,8 @@ type compiler struct {
 	reads, fills slotSet // by what was compiled so far; see watch
 	userCalls    bool    // a user-defined function was met
 	measured     *Measurement
+	local        bool                   // not for a contract: may use the batch engine
+	shared       map[plan.Node]nodeProg // inner sides of hash joins, if local
 	guards       guards
 }
 

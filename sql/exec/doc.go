@@ -24,6 +24,9 @@
 // CHECK are verified row by row; foreign keys when the statement ends, cascades
 // included. Members of WITH see the tables as they were before the statement.
 //
+// Local queries that read many rows to make few groups run in the batch engine
+// (batch.go), which answers the same in the same order.
+//
 // Work is counted in steps (rows made, functions called) and in logical bytes,
 // never in time, against the bounds of [Env].
 //

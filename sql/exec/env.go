@@ -33,6 +33,9 @@ type Env struct {
 	// Interrupted is asked now and then in local queries: a non-nil error
 	// (57014) ends them. Nil in a contract, which nothing interrupts.
 	Interrupted func() error
+	// WorkMem is how many logical bytes one node of a local query keeps in memory
+	// before it goes to disk; 0 = no bound. Contracts have none.
+	WorkMem int64
 	// Role is who runs it: the signer or the user of the session, or the owner of
 	// a SECURITY DEFINER function; the zero Role may do everything.
 	Role catalog.Role

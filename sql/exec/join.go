@@ -208,6 +208,9 @@ func (c *compiler) hashJoin(n *plan.HashJoin) (nodeProg, error) {
 	if p.inner, err = c.node(n.Inner); err != nil {
 		return nil, err
 	}
+	if c.local {
+		c.shared[n.Inner] = p.inner
+	}
 	if p.outerKeys, err = c.exprs(n.OuterKeys); err != nil {
 		return nil, err
 	}

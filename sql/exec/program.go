@@ -36,8 +36,16 @@ type execution struct {
 
 // Compile makes a program of a plan. Errors are *pgerr.Error for what cannot be
 // run (0A000), anything else for a plan that contradicts itself.
-func Compile(p *plan.Plan) (*Program, error) {
-	c := compiler{}
+func Compile(p *plan.Plan) (*Program, error) { return compileWith(p, compiler{}) }
+
+// CompileLocal is [Compile] for local queries: the program may run in the batch
+// engine. Run as part of a transaction of the chain it does what that of Compile
+// does.
+func CompileLocal(p *plan.Plan) (*Program, error) {
+	return compileWith(p, compiler{local: true, shared: map[plan.Node]nodeProg{}})
+}
+
+func compileWith(p *plan.Plan, c compiler) (*Program, error) {
 	root, err := c.node(p.Root)
 	if err != nil {
 		return nil, err

@@ -55,7 +55,6 @@ type vecRun struct {
 	sels   [][]int32 // spare selections, by nesting
 	stages []stageState
 	sink   batchSink
-	ticks  uint32
 }
 
 // batchSink takes the rows that leave the last stage.

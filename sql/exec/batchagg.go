@@ -277,8 +277,7 @@ type aggSink struct {
 	hash    []uint64
 	byMatch []int32 // 1 + group, by row of the last join's inner side
 
-	at    int64 // place of the next row
-	limit bool
+	at int64 // place of the next row
 }
 
 func (p *batchAggProg) newSink() *aggSink {

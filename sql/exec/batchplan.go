@@ -21,7 +21,6 @@ type batchAggProg struct {
 	byMatch  bool   // see aggSink.groupByMatch
 	aggs     []vecAggProg
 	fixed    []bool // columns of expressions
-	slots    int
 	parallel bool
 }
 

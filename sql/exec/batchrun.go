@@ -164,7 +164,7 @@ func (r *batchRun) run() (sink *aggSink, err error) {
 		if err := w.start(span); err != nil {
 			return nil, err
 		}
-		last := i == len(r.set.spans)-1 && r.p.parallel && runtime.GOMAXPROCS(0) > 1
+		last := i == len(r.set.spans)-1 && r.p.parallel
 		ended, err := w.scan(last)
 		if err != nil {
 			return nil, err

@@ -21,6 +21,7 @@ const (
 	stateName   = "state"
 	raftName    = "raft"
 	privateName = "private"
+	tempName    = "tmp"
 
 	genesisTempName = "genesis.tmp"
 	keySuffix       = ".pem"
@@ -34,7 +35,10 @@ func (l layout) genesis() string { return filepath.Join(l.dir, genesisName) }
 func (l layout) keys() string    { return filepath.Join(l.dir, keysName) }
 func (l layout) blocks() string  { return filepath.Join(l.dir, blocksName) }
 func (l layout) state() string   { return filepath.Join(l.dir, stateName) }
-func (l layout) raft() string    { return filepath.Join(l.dir, raftName) }
+
+// temp is where queries keep what exceeds work_mem; it is emptied at every start.
+func (l layout) temp() string { return filepath.Join(l.dir, tempName) }
+func (l layout) raft() string { return filepath.Join(l.dir, raftName) }
 
 // private is schema private: the one part of the directory that neither the
 // blocks nor another node can restore.
@@ -68,7 +72,7 @@ func (l layout) create() error {
 		switch e.Name() {
 		case lockName, keysName, genesisTempName:
 			// What an interrupted first start leaves.
-		case blocksName, stateName, raftName, privateName:
+		case blocksName, stateName, raftName, privateName, tempName:
 			return fmt.Errorf("server: %s has %s and no %s: it is damaged, or the rest of a copy", l.dir, e.Name(), genesisName)
 		default:
 			return fmt.Errorf("server: %s is not empty and is no data directory (it has %s)", l.dir, e.Name())

@@ -17,6 +17,7 @@ import (
 	"github.com/tallystick/tallystick/server/flow"
 	"github.com/tallystick/tallystick/server/pgwire"
 	"github.com/tallystick/tallystick/server/wallet"
+	"github.com/tallystick/tallystick/sql/exec"
 )
 
 // DevOptions say how to run a development network: one organization, one node,
@@ -131,6 +132,11 @@ func (n *Node) openStores(l layout) error {
 		return err
 	}
 	n.onClose(n.state.close)
+	temp, err := exec.OpenTempFiles(l.temp(), 0)
+	if err != nil {
+		return err
+	}
+	n.state.engine.UseTempFiles(temp)
 	if tip, _ := n.blocks.Tip(); n.state.store.Height() > tip {
 		return fmt.Errorf("server: the state in %s has height %d, but the block store ends at block %d: blocks were lost. "+
 			"Restore %s from a copy; or, to go on without the lost blocks, remove %s and it will be rebuilt from what is left",

@@ -3,6 +3,7 @@ package sql_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/tallystick/tallystick/sql/datum"
 	"github.com/tallystick/tallystick/sql/exec"
 	"github.com/tallystick/tallystick/sql/parse"
+	"github.com/tallystick/tallystick/sql/pgerr"
 	"github.com/tallystick/tallystick/sql/plan"
 )
 
@@ -216,3 +218,108 @@ func TestBatchEngine(t *testing.T) {
 }
 
 func snapshotOf(s *mvcc.Store) mvcc.Snapshot { return mvcc.AsOf(s.Height()) }
+
+// spillQueries are what the row engine takes to disk, with all kinds of joins,
+// nulls among the keys, and orders that only stability decides.
+var spillQueries = []string{
+	"select * from f order by s, k desc nulls last",
+	"select * from f order by n, p limit 4500 offset 13",
+	"select id from f order by x, b offset 300",
+	"select k, s, count(*), sum(n), min(d), array_agg(id) from f group by k, s",
+	"select n, count(*), string_agg(s, '-' order by id desc) from f group by n",
+	"select id % 211, count(distinct k), max(s) from f group by id % 211",
+	"select k, q, s, count(*), grouping(k, q) from f group by grouping sets ((k, s), (q, s), ())",
+	"select distinct k, s from f",
+	"select distinct on (k, q) k, q, id, s from f",
+	"select distinct n from f",
+	"select count(*) from (select distinct id / 2 from f) x",
+	"select f.id, g.id, g.s from f join f g on g.k = f.k and g.q = f.q",
+	"select f.id, g.id from f left join f g on g.k = f.k and g.q = f.q and g.s = f.s",
+	"select f.id, g.id from f right join (select * from f where q < 5) g on g.k = f.k and g.s = f.s",
+	"select f.id, g.id, f.s, g.s from f full join (select * from f where b) g on g.n = f.n and g.k = f.k",
+	"select f.id from f where exists (select 1 from f g where g.k8 = f.k8 and g.s = f.s and g.id <> f.id)",
+	"select f.id from f where not exists (select 1 from f g where g.k = f.q and g.s = f.s)",
+	"select id, row_number() over (partition by s order by k), sum(q) over (partition by s order by id rows between 3 preceding and 2 following) from f",
+	"select id, lag(s, 1200) over (order by id), first_value(id) over (order by d), count(*) over () from f",
+	"with c as materialized (select * from f) select a.id, b.s from c a join c b on b.id = a.id + 1",
+	"with c as materialized (select id, s from f) select (select count(*) from c where c.s = u.name), u.* from u",
+	"select g, h from generate_series(1, 2500) g left join generate_series(1, 3500, 2) h on g = h where g % 7 = 0",
+	"select f.id, u from f cross join generate_series(1, 1500) u where f.id % 500 = 0",
+	"with recursive r as (select 1 as i, 'x' as t union all select i + 1, left(t || i % 10, 20) from r where i < 1500) select i, length(t) from r",
+	"select s, count(*) from (select * from f order by k) f group by s order by 2, 1",
+	"select k from f union select q from f union select id from f where id % 3 = 0",
+}
+
+// TestSpill: how much memory there is changes neither rows nor their order, and
+// nothing stays behind in the directory.
+func TestSpill(t *testing.T) {
+	db := batchData(t, 99, 1500)
+	dir := t.TempDir()
+	temp, err := exec.OpenTempFiles(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range spillQueries {
+		st, err := parse.One(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := db.local(t, st, exec.Compile, func(*exec.Env) {})
+		wrote := false
+		for _, mem := range []int64{1, 5_000, 1 << 30} {
+			got := db.local(t, st, exec.CompileLocal, func(e *exec.Env) {
+				e.WorkMem, e.Temp = mem, temp
+				e.Interrupted = func() error { wrote = wrote || temp.Used() > 0; return nil }
+			})
+			if got != want {
+				t.Errorf("work_mem %d: %s\ngot:\n%.600s\nwant:\n%.600s", mem, q, got, want)
+			}
+		}
+		if temp.Used() != 0 {
+			t.Errorf("%s: %d bytes of temporary files were not given back", q, temp.Used())
+		}
+		if !wrote {
+			t.Errorf("%s: nothing went to disk", q)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left in the directory: %v %v", left, err)
+	}
+}
+
+// TestSpillLimit: a limit on temporary files, and a statement that is ended while
+// it spills, are errors that leave nothing behind.
+func TestSpillLimit(t *testing.T) {
+	db := batchData(t, 98, 1500)
+	small, err := exec.OpenTempFiles(t.TempDir(), 10_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	large, err := exec.OpenTempFiles(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range spillQueries {
+		st, err := parse.One(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := db.local(t, st, exec.CompileLocal, func(e *exec.Env) { e.WorkMem, e.Temp = 1, small })
+		if strings.Contains(got, "exceeds") && got != "temporary file size exceeds temp_file_limit (9kB) (SQLSTATE 53400)" {
+			t.Errorf("%s: %s", q, got)
+		}
+		stop := pgerr.New(pgerr.QueryCanceled, "canceling statement due to user request")
+		db.local(t, st, exec.CompileLocal, func(e *exec.Env) {
+			e.WorkMem, e.Temp = 1, large
+			e.Interrupted = func() error {
+				if large.Used() > 5000 {
+					return stop
+				}
+				return nil
+			}
+		})
+		if small.Used() != 0 || large.Used() != 0 {
+			t.Errorf("%s: %d and %d bytes were not given back", q, small.Used(), large.Used())
+		}
+	}
+}

@@ -24,6 +24,7 @@ type Engine struct {
 	functions *exec.Functions
 	private   *Private // nil: there is no schema private
 	opts      EngineOptions
+	temp      *exec.TempFiles // nil: what exceeds work_mem stays in memory
 	hub       hub
 }
 
@@ -45,6 +46,10 @@ type EngineOptions struct {
 func NewEngine(store *mvcc.Store, functions *exec.Functions, opts EngineOptions) *Engine {
 	return &Engine{store: store, functions: functions, private: opts.Private, opts: opts}
 }
+
+// UseTempFiles tells where local queries keep what exceeds work_mem, before the
+// first session is opened.
+func (e *Engine) UseTempFiles(t *exec.TempFiles) { e.temp = t }
 
 // Catalog returns the catalog at the snapshot of txn.
 func (e *Engine) Catalog(txn *mvcc.Txn) (*catalog.Catalog, error) { return e.catalogs.At(txn) }

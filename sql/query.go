@@ -223,8 +223,28 @@ func (s *Session) localEnv(ctx context.Context, w *work, virtual bool) (*exec.En
 	}
 	env.Virtual = seen
 	env.Ctx.Catalog = info
-	env.Interrupted = func() error { return interrupted(ctx) }
+	env.WorkMem, env.Temp = s.settings.workMem, s.engine.temp
+	env.Interrupted = s.interrupted(ctx)
 	return env, nil
+}
+
+// interrupted tells whether the statement that begins now has to end: it was
+// canceled, or runs for longer than statement_timeout.
+func (s *Session) interrupted(ctx context.Context) func() error {
+	timeout := s.settings.timeout
+	if timeout == 0 {
+		return func() error { return interrupted(ctx) }
+	}
+	deadline := s.engine.now() + timeout
+	return func() error {
+		if err := interrupted(ctx); err != nil {
+			return err
+		}
+		if s.engine.now() > deadline {
+			return pgerr.New(pgerr.QueryCanceled, "canceling statement due to statement timeout")
+		}
+		return nil
+	}
 }
 
 // interrupted is the error of a canceled statement, if it was.

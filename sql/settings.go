@@ -44,7 +44,8 @@ var known = []setting{
 	{name: "extra_float_digits", value: "1", check: checkFloatDigits},
 	{name: "bytea_output", value: "hex", check: checkBytea},
 	{name: "client_min_messages", value: "notice"},
-	{name: "statement_timeout", value: "0", check: checkNumber},
+	{name: "statement_timeout", value: "0", check: checkStatementTimeout},
+	{name: "work_mem", value: "64MB", check: checkWorkMem},
 	{name: "lock_timeout", value: "0", check: checkNumber},
 	{name: "idle_in_transaction_session_timeout", value: "0", check: checkNumber},
 	{name: "transaction_isolation", value: "serializable"},
@@ -70,6 +71,8 @@ type settings struct {
 	values  map[string]string // by lower-case name; only those that differ
 	path    []string
 	height  int64 // tallystick.height; -1 = newest
+	workMem int64 // bytes
+	timeout int64 // statement_timeout in microseconds; 0 = none
 	version int   // counts changes that plans depend on
 }
 
@@ -83,7 +86,7 @@ type savedSetting struct {
 func (st *settings) init(s *Session) {
 	st.session = s
 	st.values = map[string]string{"session_authorization": s.opts.User, "application_name": s.opts.ApplicationName}
-	st.height = -1
+	st.height, st.workMem = -1, defaultWorkMem
 	st.path = slices.Clone(SearchPath)
 	s.format = datum.ContractFormat
 	s.format.NoNow = false

@@ -42,6 +42,9 @@ type aggregateProg struct {
 	aggs     []*aggProg
 	sorted   bool
 	maxArgs  int
+	// saved are the slots that keys and aggregates read, for rows that go to disk;
+	// nil if none may.
+	saved []int
 }
 
 func (c *compiler) aggregate(n *plan.Aggregate) (nodeProg, error) {
@@ -68,6 +71,9 @@ func (c *compiler) plainAggregate(n *plan.Aggregate) (*aggregateProg, error) {
 	if p.groupBy, err = c.exprs(n.GroupBy); err != nil {
 		return nil, err
 	}
+	if c.local {
+		p.saved = readsOf(n)
+	}
 	if p.kinds, err = newKeyKinds(typesOf(n.GroupBy)); err != nil {
 		return nil, err
 	}
@@ -82,6 +88,26 @@ func (c *compiler) plainAggregate(n *plan.Aggregate) (*aggregateProg, error) {
 	}
 	c.fills.add(n.GroupOut...)
 	return p, nil
+}
+
+// readsOf lists the slots that the keys and aggregates of a node read of its
+// input.
+func readsOf(n *plan.Aggregate) []int {
+	wanted := slotSeen{}.with(n.GroupBy...)
+	for i := range n.Aggs {
+		a := &n.Aggs[i]
+		wanted = wanted.with(a.Args...).with(a.Filter).with(a.Direct...)
+		for _, k := range a.OrderBy {
+			wanted = wanted.with(k.Expr)
+		}
+	}
+	out := []int{}
+	for _, s := range plan.Fills(n.Child) {
+		if wanted[s] {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 func (c *compiler) agg(n *plan.Agg) (*aggProg, error) {
@@ -154,6 +180,8 @@ type aggregateIter struct {
 	filled bool
 	at     int // next group to hand out
 
+	spilled *spilledGroups // what work_mem has no room for; nil = nothing
+
 	// Sorted input: one group at a time.
 	pending   bool // a group is at hand: row 0 of groups
 	ended     bool
@@ -163,11 +191,18 @@ type aggregateIter struct {
 
 func (it *aggregateIter) open(f *frame) error {
 	it.forget(f)
+	it.spilled.drop(f)
+	it.spilled = nil
 	it.filled, it.at, it.pending, it.ended = false, 0, false, false
 	return it.child.open(f)
 }
 
 func (it *aggregateIter) forget(f *frame) {
+	it.forgetGroups(f)
+}
+
+// forgetGroups empties the groups and keeps their memory.
+func (it *aggregateIter) forgetGroups(f *frame) {
 	it.groups.reset(f)
 	it.releaseStates(f, it.states)
 	it.states = it.states[:0]
@@ -194,6 +229,8 @@ func (it *aggregateIter) close() {
 }
 
 func (it *aggregateIter) drop() {
+	it.spilled.drop(nil)
+	it.spilled = nil
 	it.groups.drop()
 	clear(it.states)
 	clear(it.oldStates)
@@ -218,6 +255,9 @@ func (it *aggregateIter) next(f *frame) (bool, error) {
 
 // nextGroup makes the row of the next group once all input is read.
 func (it *aggregateIter) nextGroup(f *frame) (bool, error) {
+	if it.spilled != nil && (it.spilled.merged || it.at == it.groups.rows.n) {
+		return it.nextSpilled(f)
+	}
 	if it.at == it.groups.rows.n {
 		return false, nil
 	}
@@ -251,8 +291,22 @@ func (it *aggregateIter) start(f *frame) error {
 	return it.newGroup(f)
 }
 
-// take adds the current row to its group.
+// take adds the current row to its group, or to those that go to disk.
 func (it *aggregateIter) take(f *frame) error {
+	if it.spilled == nil && (len(it.p.groupBy) == 0 || !it.full(f)) {
+		return it.takeInMemory(f)
+	}
+	if _, err := evalArgs(f, it.p.groupBy, it.key); err != nil {
+		return err
+	}
+	if at := it.groups.find(it.key); at >= 0 {
+		return it.add(f, at)
+	}
+	return it.spillRow(f)
+}
+
+// takeInMemory adds the current row to its group, a new one if need be.
+func (it *aggregateIter) takeInMemory(f *frame) error {
 	group := 0
 	if len(it.p.groupBy) > 0 {
 		if _, err := evalArgs(f, it.p.groupBy, it.key); err != nil {

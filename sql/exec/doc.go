@@ -27,6 +27,11 @@
 // Local queries that read many rows to make few groups run in the batch engine
 // (batch.go), which answers the same in the same order.
 //
+// Beyond Env.WorkMem the sorts, hash joins, groups, DISTINCT, windows and kept
+// rows of a local query go to temporary files (sorter.go, spill*.go, paged.go),
+// which changes neither rows nor their order. Contracts keep all in memory, within
+// Limits.Memory.
+//
 // Work is counted in steps (rows made, functions called) and in logical bytes,
 // never in time, against the bounds of [Env].
 //

@@ -36,6 +36,8 @@ type Env struct {
 	// WorkMem is how many logical bytes one node of a local query keeps in memory
 	// before it goes to disk; 0 = no bound. Contracts have none.
 	WorkMem int64
+	// Temp is where it goes; nil: nowhere, and WorkMem bounds nothing.
+	Temp *TempFiles
 	// Role is who runs it: the signer or the user of the session, or the owner of
 	// a SECURITY DEFINER function; the zero Role may do everything.
 	Role catalog.Role

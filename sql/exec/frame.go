@@ -103,9 +103,8 @@ func (f *frame) checkWrites(t *catalog.Table) error {
 	return nil
 }
 
-// hold accounts for logical bytes that a node keeps beyond one row. This is the
-// seam for spilling to disk: a store of rows that grows past a work_mem would be
-// told here. Until then the bound is hard.
+// hold accounts for logical bytes that a node keeps beyond one row. The bound is
+// hard. What goes to disk beyond work_mem (see full) is released.
 func (f *frame) hold(n int64) error {
 	f.held += n
 	f.env.held += n

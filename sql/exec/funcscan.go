@@ -62,7 +62,7 @@ func (c *compiler) virtualScan(n *plan.VirtualScan) (nodeProg, error) {
 }
 
 func (p *virtualProg) iter() rowIter {
-	return &storedIter{rows: rowStore{width: len(p.cols)}, slots: p.slots, filter: p.filter, fill: p.fill}
+	return &storedIter{rows: rowStore{width: len(p.cols), paged: true}, slots: p.slots, filter: p.filter, fill: p.fill}
 }
 
 func (p *virtualProg) fill(f *frame, rows *rowStore) error {
@@ -173,7 +173,7 @@ func (c *compiler) funcScan(n *plan.FuncScan) (*funcScanProg, error) {
 }
 
 func (p *funcScanProg) iter() rowIter {
-	return &storedIter{rows: rowStore{width: len(p.slots)}, slots: p.slots, filter: p.filter, fill: p.fill}
+	return &storedIter{rows: rowStore{width: len(p.slots), paged: true}, slots: p.slots, filter: p.filter, fill: p.fill}
 }
 
 // fillParts runs the functions of ROWS FROM one after the other and puts their

@@ -71,7 +71,8 @@ type groupingIter struct {
 func (it *groupingIter) open(f *frame) error {
 	for _, s := range it.sets {
 		s.forget(f)
-		s.at = 0
+		s.spilled.drop(f)
+		s.spilled, s.at = nil, 0
 	}
 	it.filled, it.set = false, 0
 	return it.child.open(f)
@@ -100,6 +101,7 @@ func (it *groupingIter) next(f *frame) (bool, error) {
 		if !ok {
 			continue
 		}
+		setNull(f, it.p.rest[it.set]) // groups that were on disk brought input rows back
 		for _, g := range it.p.grouping {
 			f.slots[g.Out] = datum.Int(g.Values[it.set])
 		}

@@ -56,7 +56,7 @@ func oneRow(n nodeProg) bool {
 func (p *nestLoopProg) iter() rowIter {
 	it := &nestLoopIter{p: p, outer: p.outer.iter(), inner: p.inner.iter()}
 	if p.keep {
-		it.inner = &keepIter{child: it.inner, slots: p.innerSlots, rows: rowStore{width: len(p.innerSlots)}}
+		it.inner = &keepIter{child: it.inner, slots: p.innerSlots, rows: rowStore{width: len(p.innerSlots), paged: true}}
 	}
 	return it
 }
@@ -194,13 +194,14 @@ type hashJoinProg struct {
 	kinds                  *keyKinds
 	cond                   evalFunc
 	innerSlots, outerSlots []int
+	spill                  bool // rows may go to disk
 }
 
 func (c *compiler) hashJoin(n *plan.HashJoin) (nodeProg, error) {
 	if len(n.OuterKeys) != len(n.InnerKeys) || len(n.OuterKeys) == 0 {
 		return nil, fmt.Errorf("exec: hash join on %d and %d keys", len(n.OuterKeys), len(n.InnerKeys))
 	}
-	p := &hashJoinProg{kind: n.Kind, innerSlots: n.InnerSlots, outerSlots: n.OuterSlots}
+	p := &hashJoinProg{kind: n.Kind, innerSlots: n.InnerSlots, outerSlots: n.OuterSlots, spill: c.local}
 	var err error
 	if p.outer, err = c.node(n.Outer); err != nil {
 		return nil, err
@@ -249,6 +250,10 @@ type hashJoinIter struct {
 	at      int // next candidate, -1 at the end
 	tail    int // next of order; the outer side is at its end
 	inTail  bool
+
+	disk                 *spilledJoin // beyond work_mem; nil = all is in memory
+	innerRows, outerRows int64        // that went to disk
+	places               []int64      // of the inner rows in the table
 }
 
 func (it *hashJoinIter) open(f *frame) error {
@@ -256,6 +261,8 @@ func (it *hashJoinIter) open(f *frame) error {
 	it.loose.reset(f)
 	it.order, it.matches = it.order[:0], it.matches[:0]
 	it.built, it.onOuter, it.inTail, it.tail = false, false, false, 0
+	it.disk.drop(f)
+	it.disk, it.innerRows, it.outerRows = nil, 0, 0
 	return it.outer.open(f)
 }
 
@@ -275,6 +282,12 @@ func (it *hashJoinIter) build(f *frame) error {
 		ok, err := it.inner.next(f)
 		if err != nil || !ok {
 			return err
+		}
+		if it.disk != nil {
+			if err := it.innerRow(f); err != nil {
+				return err
+			}
+			continue
 		}
 		row := it.table.rows.add()
 		null, err := evalArgs(f, it.p.innerKeys, row[:nk])
@@ -302,11 +315,19 @@ func (it *hashJoinIter) build(f *frame) error {
 			it.order = append(it.order, int32(it.table.rows.n-1))
 			it.matches = append(it.matches, false)
 		}
+		if it.p.spill && f.full(it.table.rows.bytes+it.loose.bytes) {
+			if err := it.toDisk(f); err != nil {
+				return err
+			}
+		}
 	}
 }
 
 func (it *hashJoinIter) next(f *frame) (bool, error) {
 	for {
+		if it.disk != nil {
+			return it.nextFromDisk(f)
+		}
 		if it.inTail {
 			return it.unmatchedInner(f)
 		}
@@ -314,6 +335,9 @@ func (it *hashJoinIter) next(f *frame) (bool, error) {
 			if it.keepsInner() && !it.built {
 				if err := it.build(f); err != nil {
 					return false, err
+				}
+				if it.disk != nil {
+					continue
 				}
 			}
 			ok, err := it.outer.next(f)
@@ -328,6 +352,9 @@ func (it *hashJoinIter) next(f *frame) (bool, error) {
 			}
 			if err := it.probe(f); err != nil {
 				return false, err
+			}
+			if it.disk != nil {
+				continue
 			}
 		}
 		ok, err := it.match(f)
@@ -367,6 +394,9 @@ func (it *hashJoinIter) probe(f *frame) error {
 		}
 	}
 	it.onOuter, it.matched, it.at = true, false, -1
+	if it.disk != nil {
+		return nil // the row is the first that goes there
+	}
 	null, err := evalArgs(f, it.p.outerKeys, it.key)
 	if err != nil || null {
 		return err
@@ -422,6 +452,8 @@ func (it *hashJoinIter) close() {
 	it.table.drop()
 	it.loose.drop()
 	it.order, it.matches = it.order[:0], it.matches[:0]
+	it.disk.drop(nil)
+	it.disk = nil
 	clear(it.key)
 	it.built, it.onOuter, it.inTail = false, false, false
 }

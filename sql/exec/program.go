@@ -215,6 +215,9 @@ func (c *Cursor) Next() (row []datum.Datum, err error) {
 	if c.done || c.x == nil {
 		return nil, nil
 	}
+	if c.x.frame.env.Temp != nil {
+		defer catchTempFault(&err)
+	}
 	row, err = c.x.next(c.prog)
 	c.done = row == nil
 	return row, err
@@ -249,6 +252,9 @@ func (p *Program) Run(env *Env, params []datum.Datum) (rowsAffected int64, err e
 		return 0, err
 	}
 	defer p.end(x)
+	if env.Temp != nil {
+		defer catchTempFault(&err)
+	}
 	for {
 		row, err := x.next(p)
 		if err != nil {
@@ -275,6 +281,9 @@ func (p *Program) FirstOf(env *Env, params, dst []datum.Datum, limit int) (n int
 		return 0, err
 	}
 	defer p.end(x)
+	if env.Temp != nil {
+		defer catchTempFault(&err)
+	}
 	for n < limit {
 		row, err := x.next(p)
 		if err != nil {

@@ -9,6 +9,12 @@ type rowStore struct {
 	data  []datum.Datum
 	n     int
 	bytes int64 // accounted with frame.hold
+
+	// paged stores of local queries keep no more than work_mem in memory: the
+	// rows before base are in disk.
+	paged bool
+	base  int
+	disk  *pages
 }
 
 // reset empties the store and keeps its memory for the next use.
@@ -23,8 +29,17 @@ func (r *rowStore) drop() {
 	if cap(r.data) > keepMost {
 		r.data = nil
 	}
+	r.forget()
+	if r.disk != nil {
+		r.disk.file.close()
+		r.disk = nil
+	}
+}
+
+// forget empties the memory of the store and keeps all of it.
+func (r *rowStore) forget() {
 	clear(r.data)
-	r.data, r.n, r.bytes = r.data[:0], 0, 0
+	r.data, r.n, r.bytes, r.base = r.data[:0], 0, 0, 0
 }
 
 // keepMost bounds the memory that iterators keep from one execution to the
@@ -32,6 +47,10 @@ func (r *rowStore) drop() {
 const keepMost = 1 << 16
 
 func (r *rowStore) row(i int) []datum.Datum {
+	if i < r.base {
+		return r.onDisk(i)
+	}
+	i -= r.base
 	return r.data[i*r.width : (i+1)*r.width : (i+1)*r.width]
 }
 
@@ -47,18 +66,30 @@ func (r *rowStore) add() []datum.Datum {
 
 // account charges the last row added.
 func (r *rowStore) account(f *frame) error {
+	size := rowSize(r.row(r.n - 1))
+	r.bytes += size
+	if err := f.hold(size); err != nil {
+		return err
+	}
+	if r.paged && f.full(r.bytes) {
+		return r.evict(f)
+	}
+	return nil
+}
+
+// rowSize is what a row counts.
+func rowSize(row []datum.Datum) int64 {
 	size := int64(8)
-	for _, d := range r.row(r.n - 1) {
+	for _, d := range row {
 		size += datumSize(d)
 	}
-	r.bytes += size
-	return f.hold(size)
+	return size
 }
 
 // pop takes the last row away.
 func (r *rowStore) pop() {
 	r.n--
-	r.data = r.data[:r.n*r.width]
+	r.data = r.data[:(r.n-r.base)*r.width]
 }
 
 // addSlots keeps the values of slots.

@@ -349,13 +349,18 @@ func (c *compiler) unique(n *plan.Unique) (nodeProg, error) {
 		return nil, err
 	}
 	kinds, err := newKeyKinds(typesOf(n.Keys))
-	return &uniqueProg{child, keys, kinds}, err
+	p := &uniqueProg{child: child, keys: keys, kinds: kinds}
+	if c.local {
+		p.saved = plan.Fills(n.Child)
+	}
+	return p, err
 }
 
 type uniqueProg struct {
 	child nodeProg
 	keys  []evalFunc
 	kinds *keyKinds
+	saved []int // the slots of a row, if rows may go to disk
 }
 
 func (p *uniqueProg) iter() rowIter {
@@ -369,21 +374,44 @@ type uniqueIter struct {
 	child rowIter
 	key   []datum.Datum
 	seen  hashTable
+	later *spilledRows // what work_mem has no room for; nil = nothing
 }
 
 func (it *uniqueIter) open(f *frame) error {
 	it.seen.reset(f)
+	it.later.drop(f)
+	it.later = nil
 	return it.child.open(f)
 }
 
 func (it *uniqueIter) next(f *frame) (bool, error) {
 	for {
+		if it.later != nil && it.later.ended {
+			return it.later.next(f, it.p.saved)
+		}
 		ok, err := it.child.next(f)
-		if err != nil || !ok {
+		if err != nil {
 			return false, err
+		}
+		if !ok {
+			if it.later == nil {
+				return false, nil
+			}
+			if err := it.finishLater(f); err != nil {
+				return false, err
+			}
+			continue
 		}
 		if _, err := evalArgs(f, it.p.keys, it.key); err != nil {
 			return false, err
+		}
+		if it.later != nil || it.p.saved != nil && f.full(it.seen.rows.bytes) {
+			if it.seen.find(it.key) < 0 {
+				if err := it.keepLater(f); err != nil {
+					return false, err
+				}
+			}
+			continue
 		}
 		if _, added, err := it.seen.addUnique(f, it.key); err != nil || added {
 			return added, err
@@ -394,5 +422,7 @@ func (it *uniqueIter) next(f *frame) (bool, error) {
 func (it *uniqueIter) close() {
 	it.child.close()
 	it.seen.drop()
+	it.later.drop(nil)
+	it.later = nil
 	clear(it.key)
 }

@@ -40,12 +40,15 @@ type sortIter struct {
 	filled bool
 	at     int
 	spare  []datum.Datum
+	left   int64   // rows wanted of disk; negative = all
+	disk   *sorter // what did not fit into work_mem; nil = all did
 }
 
 func (it *sortIter) open(f *frame) error {
 	it.rows.reset(f)
 	it.order, it.seq = it.order[:0], it.seq[:0]
 	it.filled, it.at = false, 0
+	it.dropDisk(f)
 	return it.child.open(f)
 }
 
@@ -53,7 +56,23 @@ func (it *sortIter) close() {
 	it.child.close()
 	it.rows.drop()
 	it.order, it.seq = it.order[:0], it.seq[:0]
+	it.dropDisk(nil)
 	clear(it.spare)
+}
+
+func (it *sortIter) dropDisk(f *frame) {
+	if it.disk != nil {
+		it.disk.close(f)
+		it.disk = nil
+	}
+}
+
+// toDisk hands the rows so far to a sorter, and all that follow.
+func (it *sortIter) toDisk(f *frame) error {
+	keys := it.p.keys
+	it.disk = newSorter(it.rows.width, func(a, b []datum.Datum) int { return compareKeys(keys, a, b) })
+	it.disk.rows, it.rows = it.rows, it.disk.rows
+	return it.disk.spill(f)
 }
 
 func (it *sortIter) next(f *frame) (bool, error) {
@@ -63,12 +82,31 @@ func (it *sortIter) next(f *frame) (bool, error) {
 		}
 		it.filled = true
 	}
+	if it.disk != nil {
+		return it.fromDisk(f)
+	}
 	if it.at == len(it.order) {
 		return false, nil
 	}
 	it.rows.restore(f, int(it.order[it.at]), len(it.p.keys), it.p.slots)
 	it.at++
 	return true, nil
+}
+
+// fromDisk puts the next row of the merged runs into the slots.
+func (it *sortIter) fromDisk(f *frame) (bool, error) {
+	if it.left == 0 {
+		return false, nil
+	}
+	it.left--
+	row, err := it.disk.next()
+	if err != nil || row == nil {
+		return false, err
+	}
+	for i, s := range it.p.slots {
+		f.slots[s] = row[len(it.p.keys)+i]
+	}
+	return true, f.row()
 }
 
 // heapMost is the largest bound for which a heap is kept; a larger one sorts all.
@@ -106,6 +144,10 @@ func (it *sortIter) fill(f *frame) error {
 			return err
 		}
 	}
+	if it.disk != nil {
+		it.left = top
+		return it.disk.finish(f)
+	}
 	it.finish(bounded)
 	if top >= 0 && int64(len(it.order)) > top {
 		it.order = it.order[:top]
@@ -140,6 +182,12 @@ func (it *sortIter) read(f *frame, row []datum.Datum) error {
 }
 
 func (it *sortIter) keep(f *frame, arrived int64, bounded bool) error {
+	if it.disk != nil {
+		if err := it.read(f, it.disk.rows.add()); err != nil {
+			return err
+		}
+		return it.disk.added(f)
+	}
 	if err := it.read(f, it.rows.add()); err != nil {
 		return err
 	}
@@ -150,6 +198,10 @@ func (it *sortIter) keep(f *frame, arrived int64, bounded bool) error {
 		it.seq = append(it.seq, arrived)
 		it.order = append(it.order, int32(it.rows.n-1))
 		it.up(len(it.order) - 1)
+		return nil
+	}
+	if f.full(it.rows.bytes) {
+		return it.toDisk(f)
 	}
 	return nil
 }

@@ -110,6 +110,7 @@ func (p *windowProg) iter() rowIter {
 		key: make([]datum.Datum, len(p.partition)), nextKey: make([]datum.Datum, len(p.partition))}
 	width := len(p.slots) + len(p.order)
 	it.rows.width, it.ahead.width = width, width
+	it.rows.paged, it.ahead.paged = true, true
 	maxArgs := 0
 	for i, c := range p.calls {
 		it.states[i].call = c

@@ -58,6 +58,7 @@ func (p *withProg) iter() rowIter {
 		st := &it.states[i]
 		st.p, st.node = cte, cte.node.iter()
 		st.seen.rows.width = len(cte.out)
+		st.seen.rows.paged = cte.kinds == nil
 		if cte.step != nil {
 			st.step = cte.step.iter()
 			st.seen.kinds = cte.kinds

@@ -74,6 +74,8 @@ type settings struct {
 	workMem int64 // bytes
 	timeout int64 // statement_timeout in microseconds; 0 = none
 	version int   // counts changes that plans depend on
+	// initial are the values of the startup packet, by name.
+	initial map[string]string
 }
 
 // savedSetting is what the end of a transaction block has to put back: always
@@ -142,7 +144,23 @@ func (s *Session) SetStartup(name, value string) error {
 	if d == nil || d.fixed {
 		return nil
 	}
-	return s.setSetting(name, value, false)
+	if err := s.setSetting(name, value, false); err != nil {
+		return err
+	}
+	if s.settings.initial == nil {
+		s.settings.initial = map[string]string{}
+	}
+	s.settings.initial[d.name], _ = s.settings.get(name)
+	return nil
+}
+
+// resetValue is what RESET gives a parameter: the value that the client began
+// with, or the default.
+func (st *settings) resetValue(d *setting) string {
+	if v, ok := st.initial[d.name]; ok {
+		return v
+	}
+	return d.value
 }
 
 // setSetting is SET, and set_config.
@@ -232,14 +250,14 @@ func (s *Session) reset(name string) error {
 	if d.fixed {
 		return pgerr.New(pgerr.CantChangeRuntimeParam, "parameter \"%s\" cannot be changed", d.name)
 	}
-	return s.changeSetting(d, d.name, d.value, false)
+	return s.changeSetting(d, d.name, s.settings.resetValue(d), false)
 }
 
 func (st *settings) resetAll() {
 	for _, d := range known {
 		if _, changed := st.values[strings.ToLower(d.name)]; changed && !d.fixed && d.name != "application_name" {
 			// A default always passes its own check.
-			_ = st.session.changeSetting(&d, d.name, d.value, false)
+			_ = st.session.changeSetting(&d, d.name, st.resetValue(&d), false)
 		}
 	}
 }

@@ -78,7 +78,8 @@ var stableInContracts = map[string]string{
 		array_to_string to_json to_jsonb json_build_array json_build_object jsonb_build_array jsonb_build_object
 		row_to_json array_to_json json_agg jsonb_agg json_object_agg jsonb_object_agg json_populate_record
 		jsonb_populate_record json_populate_recordset jsonb_populate_recordset`,
-	"the form has nothing of the session":          "range_send multirange_send",
+	"the form has nothing of the session": `range_send multirange_send array_send record_send textsend namesend bpcharsend
+		varcharsend anyarray_send enum_send anycompatiblearray_send`,
 	"the labels are catalog rows of the footprint": "enum_first enum_last enum_range",
 	"the C locale and one encoding":                "to_number convert_from convert_to",
 	"the types are those of the statement":         "pg_typeof",

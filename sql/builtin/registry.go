@@ -303,7 +303,7 @@ func link(f *Func, impl string) {
 		if f.BindSet = find(bindSets, impl); f.BindSet != nil {
 			return
 		}
-		if linkExtreme(f, impl) {
+		if linkExtreme(f, impl) || linkByShape(f, impl) {
 			return
 		}
 	}

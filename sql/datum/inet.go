@@ -44,7 +44,7 @@ func parseInet(s string, _ int32, _ *Format) (Datum, error) {
 }
 
 func parseCidr(s string, _ int32, _ *Format) (Datum, error) {
-	a, bits, ok := scanInet(s)
+	a, bits, ok := scanInet(padCidr(s))
 	if !ok {
 		return Null, errSyntax("cidr", s)
 	}
@@ -53,6 +53,40 @@ func parseCidr(s string, _ int32, _ *Format) (Datum, error) {
 			WithDetail("Value has bits set to right of mask.")
 	}
 	return makeInet(a, bits), nil
+}
+
+// padCidr completes an IPv4 network written with fewer than four numbers, as in
+// 10.1/16; without a mask its class and the numbers given decide the length
+// (inet_cidr_pton_ipv4).
+func padCidr(s string) string {
+	host, mask, masked := strings.Cut(s, "/")
+	parts := strings.Split(host, ".")
+	if len(parts) > 4 || strings.Contains(host, ":") {
+		return s
+	}
+	first, err := strconv.Atoi(parts[0])
+	if err != nil || first < 0 || first > 255 {
+		return s
+	}
+	bits := 8
+	switch {
+	case first >= 240:
+		bits = 32
+	case first >= 224:
+		bits = 8
+	case first >= 192:
+		bits = 24
+	case first >= 128:
+		bits = 16
+	}
+	bits = max(bits, 8*len(parts))
+	if bits == 8 && first == 224 {
+		bits = 4
+	}
+	if !masked {
+		mask = strconv.Itoa(bits)
+	}
+	return host + strings.Repeat(".0", 4-len(parts)) + "/" + mask
 }
 
 func scanInet(s string) (netip.Addr, int, bool) {
@@ -77,9 +111,19 @@ func hostBitsClear(a netip.Addr, bits int) bool {
 	return err == nil && p.Addr() == a
 }
 
+// appendAddr writes an address. As in PostgreSQL, the last four bytes of an IPv6
+// address that begins with twelve zeros (but not fourteen) look like IPv4.
+func appendAddr(dst []byte, a netip.Addr) []byte {
+	if b := a.AsSlice(); len(b) == 16 && !bytes.ContainsFunc(b[:12], func(r rune) bool { return r != 0 }) && (b[12] != 0 || b[13] != 0) {
+		v4, _ := netip.AddrFromSlice(b[12:])
+		return v4.AppendTo(append(dst, "::"...))
+	}
+	return a.AppendTo(dst)
+}
+
 func appendInet(dst []byte, d Datum, _ *Format) []byte {
 	a, bits := inetParts(d)
-	dst = a.AppendTo(dst)
+	dst = appendAddr(dst, a)
 	if bits != a.BitLen() {
 		dst = strconv.AppendInt(append(dst, '/'), int64(bits), 10)
 	}
@@ -88,7 +132,7 @@ func appendInet(dst []byte, d Datum, _ *Format) []byte {
 
 func appendCidr(dst []byte, d Datum, _ *Format) []byte {
 	a, bits := inetParts(d)
-	return strconv.AppendInt(append(a.AppendTo(dst), '/'), int64(bits), 10)
+	return strconv.AppendInt(append(appendAddr(dst, a), '/'), int64(bits), 10)
 }
 
 func parseBinaryInet(cidr bool) func([]byte, int32) (Datum, error) {
@@ -146,3 +190,10 @@ func skipInetKey(b []byte) ([]byte, error) {
 	}
 	return skipFixed(int(b[0]))(b[end+2:])
 }
+
+// InetParts takes an address apart: the address and the length of its network
+// part. [MakeInet] makes one.
+func InetParts(d Datum) (a netip.Addr, bits int) { return inetParts(d) }
+
+// MakeInet makes an inet or cidr value.
+func MakeInet(a netip.Addr, bits int) Datum { return makeInet(a, bits) }

@@ -42,6 +42,13 @@ func intervalValue(d Datum) (hi int64, lo uint64) {
 	return int64(h), lo
 }
 
+// IntervalSpan is the length of an interval in microseconds, months counted as 30
+// days, modulo 2^64: what PostgreSQL hashes.
+func IntervalSpan(d Datum) int64 {
+	_, lo := intervalValue(d)
+	return int64(lo)
+}
+
 func compareInterval(a, b Datum) int {
 	ah, al := intervalValue(a)
 	bh, bl := intervalValue(b)

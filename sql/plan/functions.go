@@ -181,6 +181,9 @@ func (p *planner) choose(parts []string, args []Expr, names []string, variadic, 
 		}
 	}
 	if variadic && f.builtin != nil && collectsAny(&f) {
+		if last := actual[len(actual)-1]; last.Desc != datum.Unknown && last.Root().Elem == nil {
+			return nil, p.errAt(loc, pgerr.DatatypeMismatch, "VARIADIC argument must be an array")
+		}
 		f.builtin = f.builtin.Spread()
 	}
 	if star && f.builtin != nil && len(f.builtin.Args) > 0 {

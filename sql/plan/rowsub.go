@@ -67,6 +67,11 @@ func (p *planner) comparePairs(op string, left, right []Expr, loc int32) (*RowCo
 		op = "<>"
 	}
 	if !strings.Contains(" = <> < <= > >= ", " "+op+" ") {
+		for i := range left {
+			if _, err := p.operator(op, left[i], right[i], loc); err != nil {
+				return nil, err
+			}
+		}
 		return nil, p.errAt(loc, pgerr.FeatureNotSupported, "could not determine interpretation of row comparison operator %s", op)
 	}
 	out := &RowCompare{typed: typed{datum.T(datum.BoolType)}, Op: op}

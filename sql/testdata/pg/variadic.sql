@@ -1,0 +1,12 @@
+select concat(variadic 1);
+select concat_ws(',', variadic 10);
+select concat_ws(',', variadic null::int[]);
+select concat_ws(',', variadic array[1, 2]);
+select format('%s %s', variadic array['a', 'b']);
+select num_nulls(variadic array[1, null]);
+select num_nulls(variadic 'x'::text);
+select row(1.0, 'a') *= row(1.00, 'a'), row(1, 'a') *= row(1, 'a'), row(1, null) *< row(1, 'a');
+select row(1, 2) *<> row(1, 3), row(-1) *> row(1), row(1, 2) *>= row(1, 1);
+select normalize('e', nfd), 'abc' is nfc normalized;
+select row(1.0, 'a')::record *= row(1.00, 'a')::record, row(1, 'a')::record *= row(1, 'a')::record, row(1, null::int)::record *< row(1, 2)::record;
+select row(1, 2)::record *<> row(1, 3)::record, row(-1)::record *> row(1)::record, row(1, 2)::record *>= row(1, 1)::record;

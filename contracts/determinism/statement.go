@@ -158,6 +158,10 @@ func (x *examiner) call(f *catalog.Func) {
 
 // limit: LIMIT, OFFSET and FETCH need a total order.
 func (x *examiner) limit(n *plan.Limit, below *context) {
+	if n.Extreme {
+		below.bounded = true
+		return
+	}
 	total := x.of(n.Child).total(n.Order)
 	below.bounded = total && n.Count != nil && len(n.Order) > 0
 	if total {

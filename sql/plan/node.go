@@ -282,7 +282,10 @@ type Limit struct {
 	Ties []SortKey
 	// Order is the ORDER BY of the query, also where an index saves the sort.
 	Order []SortKey
-	At    Place
+	// Extreme tells that the one row is for min or max, to which any of equal
+	// rows gives the same.
+	Extreme bool
+	At      Place
 }
 
 // Unique passes the first row of every distinct combination of Keys, in order

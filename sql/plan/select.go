@@ -106,7 +106,7 @@ func (p *planner) plainSelect(n *pg.SelectStmt, s *scope) (*query, error) {
 	}
 	if extreme != nil {
 		if extreme.met { // the first row has the result
-			node = &Limit{Child: node, Count: NewConst(datum.T(datum.Int8), datum.Int(1))}
+			node = &Limit{Child: node, Count: NewConst(datum.T(datum.Int8), datum.Int(1)), Extreme: true}
 		}
 		order = nil
 	}

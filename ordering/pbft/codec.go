@@ -2,6 +2,7 @@ package pbft
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/tallystick/tallystick/blockstore/block"
 	"github.com/tallystick/tallystick/identity"
@@ -54,8 +55,19 @@ func (m *Checkpoint) AppendTo(dst []byte) []byte {
 	return append(dst, m.Signature[:]...)
 }
 
+// size is the length of the encoding.
+func (m *ViewChange) size() int {
+	const vote = 2 + len(identity.Signature{})
+	n := 9 + 2 + 8 + 8 + 32 + 4 + len(m.Proof)*vote + 4 + len(m.Signature)
+	for i := range m.Prepared {
+		n += minPreparedBytes + len(m.Prepared[i].Votes)*vote
+	}
+	return n
+}
+
 // appendSigned appends all but the signature.
 func (m *ViewChange) appendSigned(dst []byte) []byte {
+	dst = slices.Grow(dst, m.size())
 	dst = head(dst, kindViewChange, m.Epoch)
 	dst = binary.BigEndian.AppendUint16(dst, m.Member)
 	dst = ordering.AppendUint64(dst, m.View)
@@ -83,7 +95,7 @@ func (m *NewView) appendSigned(dst []byte) []byte {
 	dst = ordering.AppendUint64(dst, m.View)
 	dst = ordering.AppendCount(dst, len(m.Changes))
 	for _, vc := range m.Changes {
-		dst = ordering.AppendBytes(dst, vc.AppendTo(nil))
+		dst = vc.AppendTo(ordering.AppendCount(dst, vc.size()))
 	}
 	return dst
 }

@@ -95,6 +95,9 @@ func newMachine(opts ordering.MachineOptions, start ordering.Start, records []or
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
+	if err := fitsMessages(&opts.Members, opts.Window); err != nil {
+		return nil, err
+	}
 	tip := start.Tip
 	if tip == nil || tip.Number+1 < opts.Members.First {
 		return nil, fmt.Errorf("pbft: a member of the epoch from %d on needs the blocks before", opts.Members.First)
@@ -294,6 +297,9 @@ func (m *Machine) Advance(height block.Height) {
 // Reconfigure implements ordering.Machine.
 func (m *Machine) Reconfigure(next ordering.Membership) error {
 	if err := next.Validate(); err != nil {
+		return err
+	}
+	if err := fitsMessages(&next, m.opts.Window); err != nil {
 		return err
 	}
 	switch {

@@ -200,6 +200,20 @@ func (*FetchBatch) Kind() string { return "fetch-batch" }
 // Kind implements ordering.Message.
 func (*Batch) Kind() string { return "batch" }
 
+// fitsMessages reports why the largest message, a new view in which every member of
+// a quorum shows certificates for a whole window, could not be sent.
+func fitsMessages(members *ordering.Membership, window uint64) error {
+	const vote = 2 + len(identity.Signature{})
+	q := members.Quorum()
+	certificate := minPreparedBytes + q*vote
+	change := 256 + q*vote + int(window)*certificate
+	if q*change > ordering.MaxMessageBytes {
+		return fmt.Errorf("pbft: a window of %d is too large for %d members: a view change could take %d bytes, the limit is %d",
+			window, members.N(), q*change, ordering.MaxMessageBytes)
+	}
+	return nil
+}
+
 var errEpoch = errors.New("it belongs to another configuration")
 
 // fits reports why a message cannot be checked against the membership.

@@ -112,6 +112,41 @@ func TestTimestamps(t *testing.T) {
 	}
 }
 
+// TestViewChangeFits: a cluster whose view changes could not be sent is refused at
+// the start, and one that is accepted has none that is larger than reckoned.
+func TestViewChangeFits(t *testing.T) {
+	members := func(n int) *ordering.Membership {
+		m := &ordering.Membership{First: 1}
+		for i := range n {
+			m.Set.Keys = append(m.Set.Keys, testKey(i))
+		}
+		m.Set.Quorum = ordering.Quorum(n)
+		return m
+	}
+	if err := fitsMessages(members(100), 128); err != nil {
+		t.Error(err)
+	}
+	if fitsMessages(members(300), 128) == nil || fitsMessages(members(4), ordering.MaxWindow) != nil {
+		t.Error("limits are not where they should be")
+	}
+	const n, window = 31, 64
+	q := ordering.Quorum(n)
+	votes := make([]identity.Vote, q)
+	vc := &ViewChange{Proof: votes, Prepared: make([]Prepared, window)}
+	for i := range vc.Prepared {
+		vc.Prepared[i].Votes = votes
+	}
+	nv := &NewView{}
+	for range q {
+		nv.Changes = append(nv.Changes, vc)
+	}
+	size := len(nv.AppendTo(nil))
+	change := 256 + q*66 + window*(minPreparedBytes+q*66)
+	if size > q*change || size < q*change*9/10 {
+		t.Errorf("a new view has %d bytes, reckoned were %d", size, q*change)
+	}
+}
+
 // TestMachinesAgreeByteForByte: what a machine puts out is a function of what goes
 // in.
 func TestMachinesAgreeByteForByte(t *testing.T) {

@@ -130,8 +130,9 @@ func (c *clients) heal() {
 		}
 	}
 	for i := range c.txs {
-		if c.waits(i) {
-			c.give(honest[c.w.rand.IntN(len(honest))], i)
+		if c.waits(i) { // whoever took it before may have crashed since
+			c.taken[i] = false
+			c.insist(honest[c.w.rand.IntN(len(honest))], i)
 		}
 	}
 	for _, n := range honest {

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/tallystick/tallystick/sql/datum"
@@ -82,15 +83,15 @@ func populateFields(c *Ctx, t *datum.Desc, base, d datum.Datum) ([]datum.Type, [
 			continue
 		}
 		var err error
-		if vals[i], err = fromJSON(c, f.Type, v); err != nil {
+		if vals[i], err = fromJSON(c, f.Type, f.Name, v); err != nil {
 			return nil, nil, err
 		}
 	}
 	return types, vals, nil
 }
 
-// fromJSON converts a jsonb value to a type (populate_record_field).
-func fromJSON(c *Ctx, t datum.Type, d datum.Datum) (datum.Datum, error) {
+// fromJSON converts the jsonb value of a key to a type (populate_record_field).
+func fromJSON(c *Ctx, t datum.Type, key string, d datum.Datum) (datum.Datum, error) {
 	root := t.Root()
 	switch {
 	case datum.JSONBIsNull(d):
@@ -99,11 +100,13 @@ func fromJSON(c *Ctx, t datum.Type, d datum.Datum) (datum.Datum, error) {
 		return d, nil
 	case root.Desc == datum.JSON:
 		return datum.Bytes(datum.JSONB.Append(nil, d, c.Format)), nil
-	case isComposite(root.Desc) && isObject(d):
-		return populate(c, root.Desc, datum.Null, d)
+	case isComposite(root.Desc):
+		if _, isText := datum.JSONBString(d); !isText { // a string is the text form
+			return populate(c, root.Desc, datum.Null, d)
+		}
 	case root.IsArray():
 		if _, isText := datum.JSONBString(d); !isText { // a string is the text form
-			return arrayFromJSON(c, root, d)
+			return arrayFromJSON(c, root, key, d)
 		}
 	}
 	s, _ := datum.JSONBText(d)
@@ -112,10 +115,7 @@ func fromJSON(c *Ctx, t datum.Type, d datum.Datum) (datum.Datum, error) {
 
 // arrayFromJSON converts nested JSON arrays into the dimensions of one array. The
 // first element of each level tells how deep they go.
-func arrayFromJSON(c *Ctx, t datum.Type, d datum.Datum) (datum.Datum, error) {
-	if !isArray(d) {
-		return datum.Null, pgerr.New(pgerr.InvalidTextRepresentation, "expected JSON array")
-	}
+func arrayFromJSON(c *Ctx, t datum.Type, key string, d datum.Datum) (datum.Datum, error) {
 	var dims []datum.ArrayDim
 	for level := d; isArray(level); {
 		n := datum.JSONBLen(level)
@@ -128,33 +128,49 @@ func arrayFromJSON(c *Ctx, t datum.Type, d datum.Datum) (datum.Datum, error) {
 	var vals []datum.Datum
 	malformed := pgerr.New(pgerr.InvalidTextRepresentation, "malformed JSON array").
 		WithDetail("Multidimensional arrays must have sub-arrays with matching dimensions.")
-	var walk func(d datum.Datum, depth int) error
-	walk = func(d datum.Datum, depth int) error {
-		if depth == len(dims) {
-			if isArray(d) {
-				return malformed
-			}
-			v, err := fromJSON(c, datum.Type{Desc: t.Elem, Mod: t.Mod}, d)
+	var walk func(d datum.Datum, at []int) error
+	walk = func(d datum.Datum, at []int) error {
+		depth := len(at)
+		if depth == max(len(dims), 1) {
+			v, err := fromJSON(c, datum.Type{Desc: t.Elem, Mod: t.Mod}, key, d)
 			vals = append(vals, v)
 			return err
 		}
-		if !isArray(d) || datum.JSONBLen(d) != int(dims[depth].Len) {
+		if !isArray(d) {
+			return notJSONArray(key, at)
+		}
+		if datum.JSONBLen(d) != int(dims[depth].Len) {
 			return malformed
 		}
+		i := 0
 		for e := range datum.JSONBElems(d) {
-			if err := walk(e, depth+1); err != nil {
+			if err := walk(e, append(at, i)); err != nil {
 				return err
 			}
+			i++
 		}
 		return nil
 	}
-	if err := walk(d, 0); err != nil {
+	if err := walk(d, nil); err != nil {
 		return datum.Null, err
 	}
 	if len(vals) == 0 {
 		return datum.MakeArray(t.Elem, nil), nil
 	}
 	return datum.MakeArrayND(t.Elem, dims, vals)
+}
+
+// notJSONArray says where an array is missing: at indexes at of the value of key.
+func notJSONArray(key string, at []int) error {
+	hint := fmt.Sprintf("See the value of key \"%s\".", key)
+	if len(at) > 0 {
+		hint = "See the array element "
+		for _, i := range at {
+			hint += fmt.Sprintf("[%d]", i)
+		}
+		hint += fmt.Sprintf(" of key \"%s\".", key)
+	}
+	return pgerr.New(pgerr.InvalidTextRepresentation, "expected JSON array").WithHint("%s", hint)
 }
 
 // bindPopulateSet implements json(b)_populate_recordset.

@@ -505,6 +505,9 @@ func (p *planner) bindScan(c *callee, name string, s *scope, defs []*pg.Node, lo
 		if err != nil {
 			return nil, nil, err
 		}
+		if fields := e.Type().Root().Fields; len(fields) > 0 {
+			return &FuncScan{Value: e}, fieldColumns(fields), nil
+		}
 		return &FuncScan{Value: e}, []column{{name: name, typ: c.ret}}, nil
 	}
 	if err := p.admit(c.builtin, loc); err != nil {

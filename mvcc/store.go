@@ -10,6 +10,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/batchrepr"
+
+	"github.com/tallystick/tallystick/mvcc/rwset"
 )
 
 // formatNumber names the layout of keys and values in this package. A store of
@@ -145,6 +147,33 @@ func (s *Store) Empty() bool { return s.blocks.Load() == 0 }
 // Meta returns the record that the last block to set it committed under a name.
 func (s *Store) Meta(name string) ([]byte, bool, error) {
 	return s.record(metaNamed, name)
+}
+
+// EachMeta calls f for the records whose names begin with a prefix, by name, as
+// of the last block. What f is given is valid until it returns.
+func (s *Store) EachMeta(prefix string, f func(name string, value []byte) error) (err error) {
+	start := appendMeta(nil, metaNamed, prefix)
+	end := appendPrefix(nil, rwset.PrefixEnd(start[:len(start)-1]))
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: start, UpperBound: end})
+	if err != nil {
+		return fmt.Errorf("mvcc: %w", err)
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		key := it.Key()
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return fmt.Errorf("mvcc: %w", err)
+		}
+		const head = 5 // reserved table id and kind
+		if err := f(string(key[head:len(key)-1]), value); err != nil {
+			return err
+		}
+	}
+	if err := it.Error(); err != nil {
+		return fmt.Errorf("mvcc: %w", err)
+	}
+	return nil
 }
 
 // Commit applies a block: rows, named records and height in one atomic batch.

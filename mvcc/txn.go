@@ -358,6 +358,20 @@ func (t *Txn) EachWrite(f func(key, value []byte, tombstone bool) error) error {
 	return nil
 }
 
+// EachChange is EachWrite and says of every key whether a row was live under it
+// before the transaction.
+func (t *Txn) EachChange(f func(key, value []byte, tombstone, replaces bool) error) error {
+	for _, chunk := range t.own.index {
+		for _, at := range chunk {
+			e := &t.own.log[at]
+			if err := f(e.key, e.value, e.tombstone, e.baseLive); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Writes is the number of keys that EachWrite visits.
 func (t *Txn) Writes() int { return t.own.count }
 

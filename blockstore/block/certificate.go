@@ -18,18 +18,23 @@ func TimestampAfter(prev, proposed int64) int64 { return max(proposed, prev+1) }
 // the configuration id). prevTimestamp is the predecessor's, or negative if it
 // is not at hand: then the timestamp is only known not to be too early.
 func (b *Block) VerifyCertificate(set *identity.OrdererSet, network Hash, prevTimestamp int64) error {
-	cert, err := identity.DecodeCertificate(b.Certificate)
+	return b.Header().VerifyCertificate(b.Certificate, set, network, prevTimestamp)
+}
+
+// VerifyCertificate is [Block.VerifyCertificate] for who has the header alone.
+func (h *Header) VerifyCertificate(certificate []byte, set *identity.OrdererSet, network Hash, prevTimestamp int64) error {
+	cert, err := identity.DecodeCertificate(certificate)
 	if err != nil {
 		return err
 	}
 	if cert.Kind != identity.CommitVotes {
-		return identity.VerifyCertificate(set, network, b.Hash(), cert)
+		return identity.VerifyCertificate(set, network, h.Hash(), cert)
 	}
 	switch {
-	case prevTimestamp >= 0 && b.Timestamp != TimestampAfter(prevTimestamp, cert.Proposed):
-		return fmt.Errorf("block: timestamp %d of block %d does not follow from proposed time %d", b.Timestamp, b.Number, cert.Proposed)
-	case b.Timestamp < cert.Proposed:
-		return fmt.Errorf("block: timestamp %d of block %d is before its proposed time %d", b.Timestamp, b.Number, cert.Proposed)
+	case prevTimestamp >= 0 && h.Timestamp != TimestampAfter(prevTimestamp, cert.Proposed):
+		return fmt.Errorf("block: timestamp %d of block %d does not follow from proposed time %d", h.Timestamp, h.Number, cert.Proposed)
+	case h.Timestamp < cert.Proposed:
+		return fmt.Errorf("block: timestamp %d of block %d is before its proposed time %d", h.Timestamp, h.Number, cert.Proposed)
 	}
-	return identity.VerifyCommits(set, network, b.Number, b.Header().TxDigest, cert)
+	return identity.VerifyCommits(set, network, h.Number, h.TxDigest, cert)
 }

@@ -1,12 +1,13 @@
 // Package system is the contracts that govern contracts and users (RBC section
 // 3.7), as Go code over the workspace of a transaction: create_deploytx,
 // approve_deploytx, reject_deploytx, comment_deploytx, submit_deploytx,
-// create_user, update_user and delete_user.
+// create_user, update_user, delete_user and submit_checkpoint.
 //
 // They are transactions like any other, signed by an admin, but run in the
 // system phase of a block: after all other transactions, one after the other,
 // each on the state that the ones before it left. Their rows are in the
-// relations deploytx, deploytx_votes and pgcerts, which nothing else writes.
+// relations deploytx, deploytx_votes, pgcerts, checkpoints and checkpoint_votes,
+// which nothing else writes.
 //
 // # Deployment
 //
@@ -72,6 +73,12 @@
 // is never used again, and the last admin of an organization stays. What a
 // block changes holds from the next block on: the chain checks signatures
 // against the users as of the block before.
+//
+// # Checkpoints
+//
+// Nodes submit the state hashes that they have (submit_checkpoint); one that nodes
+// of a majority of the organizations agree on becomes a row of checkpoints. What
+// a node does that has another one is package chain's.
 //
 // # Errors
 //

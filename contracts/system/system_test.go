@@ -264,8 +264,8 @@ func TestEverySystemFunctionHasAHandler(t *testing.T) {
 			t.Errorf("%s: %v, %v", f.Name, d, err)
 		}
 	}
-	if found != 12 {
-		t.Errorf("%d system contracts, want 12", found)
+	if found != 13 {
+		t.Errorf("%d system contracts, want 13", found)
 	}
 	if _, err := n.system.Call(n.engine.ContractEnv(txn, 1, cat, &builtin.TxInfo{}), &catalog.Func{Name: "f"}, nil); err == nil || pgerr.IsVerdict(err) {
 		t.Errorf("a call of another function: %v, want a fault", err)

@@ -42,6 +42,7 @@ type Chain struct {
 	failed    error // why no block is processed any more
 	run       run
 	decider   ssi.Decider
+	tables    tableDigests
 
 	// mu guards the state as of the last block for readers. Process writes
 	// under both locks.
@@ -52,6 +53,10 @@ type Chain struct {
 	metrics Metrics
 
 	governance governance
+	// busy is the last block with something else than checkpoints, due the height
+	// whose state is to be submitted, both as far as this process knows.
+	busy, due block.Height
+	diverged  *Divergence // why no block is processed any more
 }
 
 // tip is the end of the processed chain. It is stored with every block.

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/tallystick/tallystick/blockstore/block"
@@ -23,6 +24,7 @@ func (c *Chain) apply(r *run) error {
 // applyOne gives a transaction the next commit sequence.
 func (r *run) applyOne(x *execution, txn *mvcc.Txn) error {
 	r.seq++
+	x.seq, x.work, x.within = r.seq, txn, txn.Snapshot().Height == r.height()
 	txn.SetXID(x.xid)
 	r.writes.add(r.seq, x.xid, x.digest)
 	return r.batch.Apply(txn, r.seq)
@@ -78,17 +80,21 @@ func (c *Chain) systemCall(r *run, x *execution, time int64) error {
 	if x.digest, err = r.digest.of(txn); err != nil {
 		return err
 	}
-	if err := r.noteUsers(txn); err != nil {
+	if err := r.noteWrites(txn); err != nil {
 		return err
 	}
 	return r.applyOne(x, txn)
 }
 
-// noteUsers keeps what a system contract wrote to tables that the chain follows.
-func (r *run) noteUsers(txn *mvcc.Txn) error {
+// noteWrites keeps what a system contract wrote to tables that the chain follows.
+func (r *run) noteWrites(txn *mvcc.Txn) error {
+	points := checkpointsTable.layout.IndexPrefix(0)
 	return txn.EachWrite(func(key, value []byte, tombstone bool) error {
-		if isGovernance(key) {
+		switch {
+		case isGovernance(key):
 			r.touched = append(r.touched, userWrite{bytes.Clone(key), bytes.Clone(value), tombstone})
+		case bytes.HasPrefix(key, points) && !tombstone:
+			return r.noteCheckpoint(value)
 		}
 		return nil
 	})
@@ -99,25 +105,37 @@ func (r *run) noteUsers(txn *mvcc.Txn) error {
 // transaction's and the number of position 0.
 func (c *Chain) commit(r *run, receipts []Receipt) (tip, error) {
 	b := r.block
+	tables := c.tallyBlock(r)
 	w := rowWriter{batch: r.batch, seq: r.seq + 1, xid: block.XID(b.Number, 0)}
 	r.leaves = r.leaves[:0]
 	committed := 0
 	for i := range receipts {
 		if err := w.ledger(r.list[i].tx, &receipts[i], r.list[i].snapshot); err != nil {
-			return tip{}, err
+			_, tallyErr := tables()
+			return tip{}, errors.Join(err, tallyErr)
 		}
 		r.leaves = append(r.leaves, receipts[i].leaf())
 		if receipts[i].Status == Committed {
 			committed++
 		}
 	}
-	writes, root := r.writes.sum(), MerkleRoot(r.leaves)
+	changed, err := tables()
+	if err != nil {
+		return tip{}, err
+	}
+	step := block.StateStep{Writes: r.writes.sum(), Outcomes: block.MerkleRoot(r.leaves)}
+	if step.Tables, err = c.tables.merge(changed, r.batch); err != nil {
+		return tip{}, err
+	}
 	next := tip{height: b.Number, hash: b.Hash(), timestamp: b.Timestamp}
-	next.state = stateHash(c.tip.state, b.Number, writes, root)
+	next.state = step.Next(c.tip.state, b.Number)
 	if err := w.block(b, committed, next.state); err != nil {
 		return tip{}, err
 	}
-	if err := r.batch.SetMeta(metaProof(b.Number), append(writes[:], root[:]...)); err != nil {
+	if err := r.batch.SetMeta(metaStep(b.Number), r.writes.record(&step)); err != nil {
+		return tip{}, err
+	}
+	if err := c.judge(r); err != nil {
 		return tip{}, err
 	}
 	if err := r.batch.SetMeta(metaTip, next.encode(c.network, c.farthest(r))); err != nil {

@@ -179,7 +179,7 @@ func (c *Chain) configure(r *run, x *execution) error {
 	if x.digest, err = r.digest.of(txn); err != nil {
 		return err
 	}
-	if err := r.noteUsers(txn); err != nil {
+	if err := r.noteWrites(txn); err != nil {
 		return err
 	}
 	return r.applyOne(x, txn)

@@ -123,9 +123,9 @@ func decodeLedger(value []byte) (*ledgerRow, error) {
 	if err := ledgerTable.decoder.Decode(bytes.Clone(value), row); err != nil {
 		return nil, err
 	}
-	status, err := parseStatus(row[c.status].Str())
+	status, err := block.ParseStatus(row[c.status].Str())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("chain: corruption: pgledger: %w", err)
 	}
 	l := &ledgerRow{validUntil: block.Height(row[c.until].Int())}
 	r := &l.receipt

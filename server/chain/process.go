@@ -31,6 +31,9 @@ type run struct {
 	touched    []userWrite     // rows that the chain follows
 	schedule   *block.Schedule // after the block
 	refused    []error         // of its configuration transactions; nil if there is none
+	winners    []*execution
+	points     []checkpointRow // recorded by the block
+	diverged   *Divergence     // what one of them reveals
 }
 
 // userWrite is a version of a row of pgcerts, deploytx or network_parameters that
@@ -54,6 +57,8 @@ type execution struct {
 	speculated bool         // it was executed before the block came
 	snapshot   block.Height // what it reads
 
+	seq    uint32 // commit sequence; 0 = none yet
+	within bool   // it read, and may replace, what the same block wrote
 	status Status // 0 = not decided
 	cause  Cause  // of an abort
 	err    *pgerr.Error
@@ -87,7 +92,7 @@ func (c *Chain) begin(b *block.Block) *run {
 	r := &c.run
 	r.block, r.seq, r.bytes = b, 0, 0
 	r.writes.entries = r.writes.entries[:0]
-	r.touched = r.touched[:0]
+	r.touched, r.points, r.diverged = r.touched[:0], r.points[:0], nil
 	r.list = r.list[:cap(r.list)] // with the workspaces of larger blocks
 	r.list = append(r.list, make([]execution, max(0, len(b.Txs)-len(r.list)))...)[:len(b.Txs)]
 	for i, tx := range b.Txs {
@@ -113,12 +118,16 @@ func (r *run) release() {
 
 // Process applies the block after the last one and returns the receipts of its
 // transactions, in block order. An error means that the block was not applied,
-// and that none will be any more: the node must stop.
+// and that none will be any more: the node must stop, or, if it is a *Divergence,
+// serve for forensics only.
 func (c *Chain) Process(b *block.Block) ([]Receipt, error) {
 	c.processMu.Lock()
 	defer c.processMu.Unlock()
 	if c.failed != nil {
 		return nil, fmt.Errorf("chain: failed earlier: %w", c.failed)
+	}
+	if d := c.Diverged(); d != nil {
+		return nil, d
 	}
 	receipts, err := c.process(b)
 	if err != nil {
@@ -249,7 +258,22 @@ func (c *Chain) advance(r *run, next tip, m Metrics) error {
 	c.ids.passed(r.height())
 	c.checked.forget(r.list)
 	c.tip, c.metrics = next, m
+	c.passBusy(r.height(), r.busy())
+	if r.diverged != nil {
+		c.diverged = r.diverged
+		c.log.Error("chain: this node's state differs from that of the network", "error", c.diverged)
+	}
 	return c.govern(next.height + 1)
+}
+
+// busy tells whether the block has something else than checkpoints.
+func (r *run) busy() bool {
+	for i := range r.list {
+		if !isCheckpoint(r.list[i].tx) {
+			return true
+		}
+	}
+	return false
 }
 
 func codeOf(e *pgerr.Error) pgerr.Code {

@@ -1,42 +1,20 @@
 package chain
 
 import (
-	"fmt"
-
 	"github.com/tallystick/tallystick/blockstore/block"
-	"github.com/tallystick/tallystick/identity"
 	"github.com/tallystick/tallystick/sql/pgerr"
 )
 
-// Status is the outcome of a transaction in a block. Its numbers are hashed.
-type Status uint8
+// Status is the outcome of a transaction in a block.
+type Status = block.Status
 
 // The statuses, in the order in which they are decided.
 const (
-	Rejected  Status = 1 // it should not have been in the block
-	Aborted   Status = 2 // what it read or wrote changed: may be tried again
-	Failed    Status = 3 // its own error
-	Committed Status = 4
+	Rejected  = block.Rejected  // it should not have been in the block
+	Aborted   = block.Aborted   // what it read or wrote changed: may be tried again
+	Failed    = block.Failed    // its own error
+	Committed = block.Committed // its writes are part of the state
 )
-
-var statusNames = [...]string{Rejected: "rejected", Aborted: "aborted", Failed: "failed", Committed: "committed"}
-
-// String returns the name that pgledger.status shows.
-func (s Status) String() string {
-	if s < Rejected || s > Committed {
-		return fmt.Sprintf("chain.Status(%d)", uint8(s))
-	}
-	return statusNames[s]
-}
-
-func parseStatus(name string) (Status, error) {
-	for s := Rejected; s <= Committed; s++ {
-		if statusNames[s] == name {
-			return s, nil
-		}
-	}
-	return 0, fmt.Errorf("chain: corruption: status %q in the ledger", name)
-}
 
 // Receipt says what became of one transaction of a block.
 type Receipt struct {
@@ -62,18 +40,19 @@ type Notice struct {
 	Error    *pgerr.Error
 }
 
-// domainResult hashes the result of a transaction.
-const domainResult identity.Domain = "tallystick/result/v1"
-
-// leaf is the receipt in the Merkle tree of its block: id, status, SQLSTATE and
-// hash of the result. Texts of errors are not in it.
-func (r *Receipt) leaf() block.Hash {
-	var state []byte
+// Outcome is what of the receipt is part of the state hash: id, status, SQLSTATE
+// and result. Texts of errors are not.
+func (r *Receipt) Outcome() block.Outcome {
+	o := block.Outcome{ID: r.ID, Status: r.Status, Result: r.Result}
 	if r.Err != nil {
-		state = []byte(r.Err.Code)
+		o.SQLState = string(r.Err.Code)
 	}
-	result := identity.Digest(domainResult, r.Result)
-	return identity.Digest(domainLeaf, r.ID[:], []byte{byte(r.Status)}, state, result[:])
+	return o
+}
+
+func (r *Receipt) leaf() block.Hash {
+	o := r.Outcome()
+	return o.Leaf()
 }
 
 // consumes reports whether a transaction with this outcome used up its id:

@@ -44,13 +44,34 @@ func (c *Chain) load(first *block.Block) error {
 		return fmt.Errorf("chain: block %d is not the one that the state was made from: %s in the block store, %s in the state", height, b.Hash(), t.hash)
 	}
 	c.tip, c.ids.farthest = t, farthest
+	if err := c.loadTables(); err != nil {
+		return err
+	}
+	if err := c.loadDivergence(); err != nil {
+		return err
+	}
 	if err := c.loadGovernance(height); err != nil {
 		return err
 	}
+	every := c.params.Load().CheckpointEvery
+	c.busy, c.due = height, height/every*every
 	if err := c.loadUsers(height); err != nil {
 		return err
 	}
 	return c.loadIDs(height)
+}
+
+// loadTables reads the digests of the tables and checks them against the record
+// of the last block.
+func (c *Chain) loadTables() error {
+	if err := c.tables.load(c.store); err != nil {
+		return err
+	}
+	step, _, err := c.step(c.tip.height)
+	if err == nil && tablesHash(c.tables.hashes) != step.Tables {
+		err = fmt.Errorf("chain: corruption: the digests of the tables are not those of block %d", c.tip.height)
+	}
+	return err
 }
 
 func (c *Chain) loadUsers(height block.Height) error {
@@ -78,7 +99,8 @@ func (c *Chain) loadIDs(height block.Height) error {
 	})
 }
 
-// recover processes the blocks that the state does not have.
+// recover processes the blocks that the state does not have. A state that was
+// found to differ from the network's stays as it is.
 func (c *Chain) recover() error {
 	last, _ := c.blocks.Tip()
 	if from := c.tip.height + 1; from <= last {
@@ -90,6 +112,9 @@ func (c *Chain) recover() error {
 			return err
 		}
 		if _, err := c.Process(b); err != nil {
+			if c.Diverged() != nil {
+				return nil
+			}
 			return fmt.Errorf("chain: replaying block %d: %w", h, err)
 		}
 	}

@@ -3,6 +3,7 @@ package chain
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"hash"
 
 	"github.com/tallystick/tallystick/blockstore/block"
@@ -12,33 +13,30 @@ import (
 
 // What the state hash of a block covers:
 //
-//	state(b) = H(state(b-1), height, writes(b), root(b))
+//	state(b)  = H(state(b-1), height, writes(b), outcomes(b), tables(b))
 //	writes(b) = H over (sequence 4, transaction number 8, digest 32) of every
 //	            transaction that committed, in commit order
 //	digest    = H over its net writes in key order, each as
 //	            1, key length, key, value length, value    a row version
 //	            2, key length, key                         a deletion
-//	root(b)   = Merkle root over the receipts of all transactions of the block
+//	outcomes(b) = Merkle root over the receipts of all transactions of the block
 //	            (id, status, SQLSTATE, hash of the result), in block order
+//	tables(b) = H over (table 4, SHA-256 of its digest 32) of every table that
+//	            is not empty, by table; see tableDigests for the digests
 //
 // with H tagged and length-prefixed (identity.Digest), integers big-endian and
 // lengths as varints. The rows of genesis count as a transaction with sequence
-// and number 0; state(0) has a zero predecessor and the network id for root.
+// and number 0; state(0) has a zero predecessor and the network id for outcomes.
+// block.StateStep computes the first line, for clients too.
 //
 // Not covered are the rows of pgledger and blocks, which follow from the block
 // and from what is covered, except for messages, details and notices: nobody
 // should depend on those.
 const (
-	domainState    identity.Domain = "tallystick/state/v1"
 	domainWrites   identity.Domain = "tallystick/writes/v1"
 	domainTxWrites identity.Domain = "tallystick/tx-writes/v1"
+	domainTables   identity.Domain = "tallystick/tables/v1"
 )
-
-func stateHash(prev block.Hash, height block.Height, writes, root block.Hash) block.Hash {
-	var h [8]byte
-	binary.BigEndian.PutUint64(h[:], height)
-	return identity.Digest(domainState, prev[:], h[:], writes[:], root[:])
-}
 
 // writeSet is the digest of the writes of a block in the making.
 type writeSet struct{ entries []byte }
@@ -51,6 +49,31 @@ func (w *writeSet) add(seq uint32, xid uint64, digest block.Hash) {
 }
 
 func (w *writeSet) sum() block.Hash { return identity.Digest(domainWrites, w.entries) }
+
+// writeSetEntry is the length of what add appends.
+const writeSetEntry = 4 + 8 + 32
+
+// record is what the state keeps of a block's step: the three digests and the
+// entries of the write set, which tell in a damaged store whose writes they are.
+func (w *writeSet) record(step *block.StateStep) []byte {
+	b := make([]byte, 0, 3*32+len(w.entries))
+	b = append(append(append(b, step.Writes[:]...), step.Outcomes[:]...), step.Tables[:]...)
+	return append(b, w.entries...)
+}
+
+// decodeStep reads what record made and checks that the entries are those of the
+// write set.
+func decodeStep(height block.Height, record []byte) (step block.StateStep, entries []byte, err error) {
+	if len(record) < 3*32 || (len(record)-3*32)%writeSetEntry != 0 {
+		return step, nil, fmt.Errorf("chain: corruption: record of the step of block %d has %d bytes", height, len(record))
+	}
+	step = block.StateStep{Writes: block.Hash(record), Outcomes: block.Hash(record[32:]), Tables: block.Hash(record[64:])}
+	w := writeSet{entries: record[96:]}
+	if w.sum() != step.Writes {
+		return step, nil, fmt.Errorf("chain: corruption: record of the step of block %d contradicts itself", height)
+	}
+	return step, w.entries, nil
+}
 
 // txDigest hashes writes of one transaction; it is reused from one to the next.
 type txDigest struct {

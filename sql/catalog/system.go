@@ -12,6 +12,9 @@ const (
 	FindingsOID    OID = 10150
 	ConfigsOID     OID = 10160
 	ParametersOID  OID = 10170
+
+	CheckpointsOID     OID = 10180
+	CheckpointVotesOID OID = 10190
 )
 
 // BlockchainOID and its like are the OIDs of the schemas.
@@ -113,6 +116,24 @@ var (
 		col("message", datum.Text),
 		null("hint", datum.Text),
 	})
+	// Checkpoints has the state hashes that nodes of a majority of the
+	// organizations signed.
+	Checkpoints = systemTable(CheckpointsOID, "checkpoints", []string{"height"}, []Column{
+		col("height", datum.Int8), // the state after this block
+		col("state_hash", datum.Bytea),
+		col("organizations", datum.Int4), // whose nodes had signed when it was recorded
+		col("recorded_block", datum.Int8),
+	})
+	// CheckpointVotes has what every node signed, whether it agrees or not.
+	CheckpointVotes = systemTable(CheckpointVotesOID, "checkpoint_votes", []string{"height", "org", "username"}, []Column{
+		col("height", datum.Int8),
+		col("org", datum.Text),
+		col("username", datum.Text), // the node
+		col("state_hash", datum.Bytea),
+		col("signature", datum.Bytea),
+		col("txid", datum.Int8), // the transaction that submitted it
+		col("block", datum.Int8),
+	})
 )
 
 // Configs and Parameters are what governs the network.
@@ -141,7 +162,7 @@ var (
 	})
 )
 
-var systemTables = []*Table{Ledger, Certs, Blocks, Deploy, DeployVotes, DeployFindings, Configs, Parameters}
+var systemTables = []*Table{Ledger, Certs, Blocks, Deploy, DeployVotes, DeployFindings, Configs, Parameters, Checkpoints, CheckpointVotes}
 
 func init() {
 	Ledger.Indexes = append(Ledger.Indexes, Index{
@@ -188,6 +209,7 @@ var systemFuncs = []*Func{
 	systemFunc(10210, "create_user", datum.Void, arg("org", datum.Text), arg("username", datum.Text), arg("role", datum.Text), arg("public_key", datum.Bytea)),
 	systemFunc(10211, "update_user", datum.Void, arg("org", datum.Text), arg("username", datum.Text), arg("public_key", datum.Bytea)),
 	systemFunc(10212, "delete_user", datum.Void, arg("org", datum.Text), arg("username", datum.Text)),
+	systemFunc(10220, "submit_checkpoint", datum.Void, arg("height", datum.Int8), arg("state_hash", datum.Bytea), arg("signature", datum.Bytea)),
 }
 
 // SystemFunc finds the system contract of a name.

@@ -1,14 +1,13 @@
-package chain
+package block
 
 import (
 	"testing"
 
-	"github.com/tallystick/tallystick/blockstore/block"
 	"github.com/tallystick/tallystick/identity"
 )
 
-func testLeaves(n int) []block.Hash {
-	leaves := make([]block.Hash, n)
+func testLeaves(n int) []Hash {
+	leaves := make([]Hash, n)
 	for i := range leaves {
 		leaves[i] = identity.Digest("test/leaf", []byte{byte(i), byte(i >> 8)})
 	}
@@ -17,12 +16,12 @@ func testLeaves(n int) []block.Hash {
 
 // naiveRoot builds the tree level by level: pairs are joined, and what is left
 // over moves up. For the shape of RFC 9162 that gives the same root.
-func naiveRoot(level []block.Hash) block.Hash {
+func naiveRoot(level []Hash) Hash {
 	if len(level) == 0 {
 		return identity.Digest(domainNode)
 	}
 	for len(level) > 1 {
-		var up []block.Hash
+		var up []Hash
 		for i := 0; i+1 < len(level); i += 2 {
 			up = append(up, identity.Digest(domainNode, level[i][:], level[i+1][:]))
 		}
@@ -47,7 +46,7 @@ func TestPaths(t *testing.T) {
 		leaves := testLeaves(n)
 		root := MerkleRoot(leaves)
 		for i := range n {
-			path := Prove(leaves, i)
+			path := MerklePath(leaves, i)
 			if !VerifyPath(root, leaves[i], i, n, path) {
 				t.Fatalf("leaf %d of %d: the path does not verify", i, n)
 			}
@@ -63,7 +62,7 @@ func TestPaths(t *testing.T) {
 				t.Errorf("leaf %d of %d: a longer path verifies", i, n)
 			}
 			for k := range path {
-				bad := append([]block.Hash(nil), path...)
+				bad := append([]Hash(nil), path...)
 				bad[k][0] ^= 1
 				if VerifyPath(root, leaves[i], i, n, bad) || VerifyPath(root, leaves[i], i, n, path[:k]) {
 					t.Errorf("leaf %d of %d: a changed or cut path verifies", i, n)
@@ -76,9 +75,9 @@ func TestPaths(t *testing.T) {
 // TestNodeIsNoLeaf shows that an inner node cannot be sold as a leaf of a
 // smaller tree with the same root.
 func TestNodeIsNoLeaf(t *testing.T) {
-	r := Receipt{Status: Committed}
-	copy(r.ID[:], "some transaction")
-	leaf := r.leaf()
+	o := Outcome{Status: Committed}
+	copy(o.ID[:], "some transaction")
+	leaf := o.Leaf()
 	node := nodeHash(&leaf, &leaf)
 	if identity.Digest(domainLeaf, leaf[:], leaf[:]) == node {
 		t.Error("leaf and node hashes are not separated")

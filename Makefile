@@ -11,6 +11,8 @@ BENCHTIME ?= 1s
 # How many clusters of orderers `make soak` simulates, beginning with which seed.
 SOAK_SEEDS ?= 100000
 SOAK_FIRST ?= 1
+# How many chains of 1000 blocks it drives with several nodes.
+SOAK_CHAINS ?= 100
 
 BIN := bin/tallystick
 
@@ -58,6 +60,7 @@ soak: ## hours of what `make test` runs for seconds
 	TALLYSTICK_SIM_SEEDS=$(SOAK_SEEDS) TALLYSTICK_SIM_FIRST=$(SOAK_FIRST) \
 		$(GO) test -count=1 -timeout 48h -v -run 'TestPBFT' ./ordering/sim
 	$(GO) test -count=1 -timeout 48h -run TestMutants ./ordering/pbft -mutant-first 1 -mutant-seeds 5000
+	TALLYSTICK_SOAK=$(SOAK_CHAINS) TALLYSTICK_SEED=$(SOAK_FIRST) $(GO) test -count=1 -timeout 24h -run 'TestSimulate$$' -v ./server
 
 clean: ## removes what was built, not the data of `make dev`
 	rm -rf bin

@@ -49,6 +49,7 @@ func newState(store *mvcc.Store, private *privateStore, log *slog.Logger) *state
 		Clock:            func() int64 { return timestampTZ(time.Now()) },
 		ValidateFunction: contracts.ValidateFunction,
 		Private:          private.schema(),
+		Halted:           s.halted,
 	})
 	s.system = system.New(s.engine, contracts.Inspect)
 	return s
@@ -81,6 +82,14 @@ func (s *state) blockTime(height uint64) int64 {
 		return 0
 	}
 	return t
+}
+
+// halted is why the node must not be believed.
+func (s *state) halted() error {
+	if s.chain == nil {
+		return nil
+	}
+	return s.chain.Halted()
 }
 
 func (s *state) close() error { return s.store.Close() }

@@ -38,6 +38,9 @@ type EngineOptions struct {
 	Clock     func() int64
 	// Private is schema private; nil = none.
 	Private *Private
+	// Halted is why this node must not be believed, an error for clients; nil as long
+	// as nothing is known against it. See tallystick.forensics.
+	Halted func() error
 	// ValidateFunction checks the body of a function that is being created.
 	ValidateFunction func(f *catalog.Func, c *catalog.Catalog) error
 }

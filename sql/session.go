@@ -246,6 +246,9 @@ func (s *Session) Bind(_ context.Context, p *Prepared, args []datum.Datum) (*Por
 	if len(args) != len(p.params) {
 		return nil, pgerr.New(pgerr.ProtocolViolation, "bind message supplies %d parameters, but prepared statement \"%s\" requires %d", len(args), p.Name, len(p.params))
 	}
+	if err := s.halted(p); err != nil {
+		return nil, err
+	}
 	return &Portal{session: s, prepared: p, args: args}, nil
 }
 

@@ -63,6 +63,7 @@ var known = []setting{
 	{name: "lc_messages", value: "C"},
 	{name: "lc_monetary", value: "C"},
 	{name: "tallystick.height", value: "", check: checkHeight},
+	{name: forensicsSetting, value: "off", check: checkBool},
 }
 
 // settings are the run-time parameters of one session.

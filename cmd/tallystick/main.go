@@ -73,7 +73,7 @@ and, in another terminal, any PostgreSQL client:
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDev(), newLint(), newTest(), newVerify(), newBench(), newVersion())
+	root.AddCommand(newDev(), newLint(), newSimulate(), newTest(), newVerify(), newBench(), newVersion())
 	addNetworkCommands(root)
 	return root
 }

@@ -38,9 +38,14 @@ func New(opts Options) (*Flow, error) {
 }
 
 // Run processes blocks until ctx is done, which gives nil, or until something
-// fails, which ends the flow for good.
+// fails, which ends the flow for good. A node whose state differs from what a
+// majority signed processes no more blocks, and Run waits for ctx.
 func (f *Flow) Run(ctx context.Context) error {
 	err := f.deliver(ctx)
+	var diverged *chain.Divergence
+	if errors.As(err, &diverged) {
+		return f.halt(ctx, diverged)
+	}
 	switch {
 	case ctx.Err() != nil && (err == nil || errors.Is(err, context.Cause(ctx)) || errors.Is(err, ctx.Err())):
 		f.waiters.end(errShutdown())
@@ -72,6 +77,19 @@ func (f *Flow) deliver(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// halt ends the flow of a node whose state differs from that of the network, but
+// not the node: its data are there for whoever looks into it. It returns when ctx
+// is done.
+func (f *Flow) halt(ctx context.Context, d *chain.Divergence) error {
+	f.mu.Lock()
+	f.err = d
+	f.mu.Unlock()
+	f.opts.Logger.Error("flow: the node processes no more blocks and answers no queries", "error", d)
+	f.waiters.end(d.Verdict())
+	<-ctx.Done()
+	return nil
 }
 
 // Err is the fault that ended the flow; nil as long as there was none.
@@ -131,8 +149,12 @@ func errExpired(w *waiter) error {
 //	72000  its snapshot is too old (execute-order-in-parallel)
 //	53000  the ordering service has no room
 //	57014  ctx was done: the transaction may still commit
+//	XX001  the state of this node differs from that of the network
 //	57P01  the node shuts down, 57P03 it has failed: the same
 func (f *Flow) Submit(ctx context.Context, tx *block.Tx) (*chain.Receipt, error) {
+	if err := f.opts.Chain.Halted(); err != nil {
+		return nil, err
+	}
 	if err := f.opts.Chain.Authenticate(tx); err != nil {
 		return nil, err
 	}

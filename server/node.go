@@ -43,6 +43,7 @@ type Node struct {
 	front    *pgwire.Server
 	listener net.Listener
 
+	mesh *mesh // nil in a development network
 	// closers undo what was opened, the last one first.
 	closers []func() error
 }
@@ -157,14 +158,12 @@ func (n *Node) startOrdering(l layout) error {
 // orderWith starts the orderer with a key; raftDir is where orderer raft keeps its
 // log.
 func (n *Node) orderWith(signer *identity.Signer, raftDir string) error {
-	height, _ := n.blocks.Tip()
-	tip, err := n.blocks.Get(height)
-	if err != nil {
-		return err
-	}
 	cut := cutter.FromParams(&n.genesis.Params)
 	cut.MaxInFlight = maxInFlight
-	if n.orderer, err = n.startOrderer(raftDir, signer, tip, cut); err != nil {
+	var err error
+	if n.orderer, err = startOrderer(loneOrdererConfig(ordererConfig{
+		genesis: n.genesis, signer: signer, blocks: n.blocks, cutter: cut, dir: raftDir, log: n.log, schedule: n.state.chain.Schedule(),
+	})); err != nil {
 		return err
 	}
 	n.onClose(n.orderer.Close)
@@ -211,7 +210,7 @@ func (n *Node) holds() bool { return n.genesis.Params.Flow == block.FlowExecuteO
 
 func (n *Node) newWallet() (*wallet.Wallet, error) {
 	options := wallet.Options{
-		Network: n.genesis.NetworkID(), Org: DevOrg, ValidFor: n.genesis.Params.ValidityWindow,
+		Network: n.genesis.NetworkID(), Org: n.org(), ValidFor: n.genesis.Params.ValidityWindow,
 		Height: n.state.chain.Height, Submit: n.flow.Submit, Users: n.users, Try: n.state.tryScript,
 	}
 	if n.holds() {

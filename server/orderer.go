@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync"
 	"time"
 
+	"github.com/tallystick/tallystick/blockstore"
 	"github.com/tallystick/tallystick/blockstore/block"
 	"github.com/tallystick/tallystick/identity"
 	"github.com/tallystick/tallystick/ordering"
 	"github.com/tallystick/tallystick/ordering/cutter"
 	"github.com/tallystick/tallystick/ordering/raft"
 	"github.com/tallystick/tallystick/ordering/solo"
+	"github.com/tallystick/tallystick/sql/pgerr"
 )
 
 // embedded is an ordering service in this process that stores blocks in the
@@ -23,27 +26,60 @@ type embedded interface {
 	Close() error
 }
 
-// startOrderer starts the orderer that the network was made with, after tip.
-func (n *Node) startOrderer(raftDir string, signer *identity.Signer, tip *block.Block, cut cutter.Config) (embedded, error) {
-	network, params := n.genesis.NetworkID(), &n.genesis.Params
+// ordererConfig is what an orderer of any protocol is opened with.
+type ordererConfig struct {
+	genesis *block.Genesis
+	signer  *identity.Signer
+	blocks  *blockstore.Store
+	cutter  cutter.Config
+	log     *slog.Logger
+	// schedule has the configurations of the chain up to the store's last block.
+	schedule *block.Schedule
+	// The rest is for protocols of several orderers: the directory of their log,
+	// all of them with this one, and how they reach each other.
+	dir       string
+	address   string
+	peers     []raft.Peer
+	listener  net.Listener
+	dial      func(ctx context.Context, address string) (net.Conn, error)
+	election  time.Duration // 0 is the protocol's default
+	unwatched bool          // no node tells how far it has processed blocks
+}
+
+// startOrderer starts an orderer of the protocol that the network was made with,
+// after the last block of the store.
+func startOrderer(c ordererConfig) (embedded, error) {
+	height, _ := c.blocks.Tip()
+	tip, err := c.blocks.Get(height)
+	if err != nil {
+		return nil, err
+	}
+	network, params := c.genesis.NetworkID(), &c.genesis.Params
 	switch params.Orderer {
 	case block.OrdererSolo:
 		return solo.Start(solo.Options{
-			Network: network, ConfigID: network, Orderers: n.genesis.Orderers, Signer: signer, Schedule: n.state.chain.Schedule(),
-			Tip: tip, Persist: n.blocks.AppendBatch, Source: n.blocks.Get,
-			Cutter: cut, Remember: params.ValidityWindow,
+			Network: network, ConfigID: network, Orderers: c.genesis.Orderers, Signer: c.signer, Schedule: c.schedule,
+			Tip: tip, Persist: c.blocks.AppendBatch, Source: c.blocks.Get,
+			Cutter: c.cutter, Remember: params.ValidityWindow,
 		})
 	case block.OrdererRaft:
 		return raft.Start(raft.Options{
-			Network: network, ConfigID: network, Orderers: n.genesis.Orderers, Signer: signer, Schedule: n.state.chain.Schedule(),
-			Tip: tip, Persist: n.blocks.AppendBatch, Source: n.blocks.Get,
-			Dir: raftDir, Bootstrap: []raft.Peer{{Key: signer.Public(), Address: loneOrderer}},
-			Address: loneOrderer, Listener: newDeafListener(), Dial: dialNobody,
-			ElectionTimeout: loneElection, Cutter: cut, Remember: params.ValidityWindow, Logger: n.log,
+			Network: network, ConfigID: network, Orderers: c.genesis.Orderers, Signer: c.signer, Schedule: c.schedule,
+			Tip: tip, Persist: c.blocks.AppendBatch, Source: c.blocks.Get,
+			Dir: c.dir, Bootstrap: c.peers, Address: c.address, Listener: c.listener, Dial: c.dial,
+			ElectionTimeout: c.election, IgnoreDone: c.unwatched, Cutter: c.cutter, Remember: params.ValidityWindow, Logger: c.log,
 		})
 	default:
-		return nil, fmt.Errorf("server: the network was made with --orderer %s, which this version cannot run", params.Orderer)
+		return nil, pgerr.NotBuilt("orderers of protocol %s are not available yet", params.Orderer).
+			WithDetail("The network was made with it, and this version cannot run it.")
 	}
+}
+
+// loneOrdererConfig is that of an orderer inside a development network's node.
+func loneOrdererConfig(c ordererConfig) ordererConfig {
+	c.address, c.peers = loneOrderer, []raft.Peer{{Key: c.signer.Public(), Address: loneOrderer}}
+	c.listener, c.dial, c.election = newDeafListener(), dialNobody, loneElection
+	return c
 }
 
 // A development network has one orderer: others neither connect nor stand for

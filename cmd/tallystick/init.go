@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -193,16 +191,7 @@ func readPassphrase(file string) ([]byte, error) {
 	if file == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	line, _, _ := bytes.Cut(text, []byte("\n"))
-	line = bytes.TrimRight(line, "\r")
-	if len(line) == 0 {
-		return nil, fmt.Errorf("%s: the first line, which is the passphrase, is empty", file)
-	}
-	return line, nil
+	return home.ReadPassphrase(file)
 }
 
 // describeNetwork shows people what a genesis defines.

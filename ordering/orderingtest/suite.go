@@ -38,6 +38,17 @@ type Cluster struct {
 // Run runs the suite. Each test starts a cluster of its own, which start
 // arranges to be stopped by t.Cleanup.
 func Run(t *testing.T, start func(t *testing.T, setup Setup) *Cluster) {
+	run(t, start, false)
+}
+
+// RunRemote runs the tests for members that stand for a service elsewhere: not
+// those in which a service learns from Done how far its node is, and not those of
+// how it cuts blocks, for that is the other end's.
+func RunRemote(t *testing.T, start func(t *testing.T, setup Setup) *Cluster) {
+	run(t, start, true)
+}
+
+func run(t *testing.T, start func(t *testing.T, setup Setup) *Cluster, remote bool) {
 	for _, c := range []struct {
 		name string
 		test func(t *testing.T, start func(Setup) *Cluster)
@@ -56,6 +67,9 @@ func Run(t *testing.T, start func(t *testing.T, setup Setup) *Cluster) {
 		{"BusyCutsByTimeout", testBusyCutsByTimeout},
 		{"LimitsOfBlocks", testLimitsOfBlocks},
 	} {
+		if remote && cuts[c.name] {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			c.test(t, func(setup Setup) *Cluster {
 				if setup.Queue == 0 {
@@ -66,6 +80,9 @@ func Run(t *testing.T, start func(t *testing.T, setup Setup) *Cluster) {
 		})
 	}
 }
+
+// cuts are the tests of how a service in this process cuts blocks.
+var cuts = map[string]bool{"BackPressure": true, "IdleCutsAtOnce": true, "BusyCutsByTimeout": true, "LimitsOfBlocks": true}
 
 // usual cuts blocks of ten, at once if idle.
 var usual = Setup{Cutter: cutter.Config{MaxTxs: 10, MaxBytes: 1 << 20, Timeout: 5000, Pipeline: 1}}

@@ -14,6 +14,9 @@ func (f *Flow) execute(tx *block.Tx) error {
 	if err := f.opts.Chain.CheckSnapshot(tx); err != nil {
 		return err
 	}
+	if f.opts.Forward != nil {
+		f.opts.Forward(tx)
+	}
 	f.opts.Chain.Speculate(tx)
 	return nil
 }

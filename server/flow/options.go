@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/tallystick/tallystick/blockstore"
+	"github.com/tallystick/tallystick/blockstore/block"
 	"github.com/tallystick/tallystick/ordering"
 	"github.com/tallystick/tallystick/server/chain"
 )
@@ -22,6 +23,11 @@ type Options struct {
 	// OnBlock, if set, is told about every processed block: for LISTEN channels
 	// and metrics. It runs in the loop and must be quick.
 	OnBlock func(height uint64, receipts []chain.Receipt)
+
+	// Forward, if not nil, gets every transaction that a client of this node has
+	// submitted in the execute-order-in-parallel flow, to pass it on to other
+	// nodes. It must not wait.
+	Forward func(tx *block.Tx)
 
 	// Logger receives what people should know; slog.Default if nil.
 	Logger *slog.Logger

@@ -265,3 +265,23 @@ func NetworkHomes(dir string) ([]Home, error) {
 	}
 	return list, nil
 }
+
+// Open finds out what a home is for.
+func Open(dir string) (Home, error) {
+	if c, err := ReadNode(dir); err == nil {
+		return Home{NodeHome, c.Org, c.Name, dir}, nil
+	} else if _, there := os.Stat(filepath.Join(dir, NodeFile)); there == nil {
+		return Home{}, err
+	}
+	if c, err := ReadOrderer(dir); err == nil {
+		return Home{OrdererHome, c.Org, c.Name, dir}, nil
+	} else if _, there := os.Stat(filepath.Join(dir, OrdererFile)); there == nil {
+		return Home{}, err
+	}
+	if c, err := ReadWallet(dir); err == nil {
+		return Home{UserHome, c.Org, c.User, dir}, nil
+	} else if _, there := os.Stat(filepath.Join(dir, WalletFile)); there == nil {
+		return Home{}, err
+	}
+	return Home{}, fmt.Errorf("%s is no home: it has none of %s, %s, %s", dir, NodeFile, OrdererFile, WalletFile)
+}

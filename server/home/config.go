@@ -1,11 +1,13 @@
 package home
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -240,4 +242,18 @@ func (r *Rule) validate() error {
 		return errors.New("method cert needs type hostssl")
 	}
 	return nil
+}
+
+// ReadPassphrase reads the first line of a file.
+func ReadPassphrase(file string) ([]byte, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	line = bytes.TrimRight(line, "\r")
+	if len(line) == 0 {
+		return nil, fmt.Errorf("%s: the first line, which is the passphrase, is empty", file)
+	}
+	return line, nil
 }

@@ -23,6 +23,10 @@ type Config struct {
 	// [UnknownDatabase]). Nil lets everybody in who comes as far as NewSession.
 	Authenticate func(ctx context.Context, p StartupParams) error
 
+	// SCRAM, if not nil, returns what a client who was let in by Authenticate has
+	// to prove to know, by SCRAM-SHA-256; nil asks for no password.
+	SCRAM func(p StartupParams) (*SCRAMVerifier, error)
+
 	// TLS, if not nil, is offered to clients that ask for SSL. Without it they
 	// are told to go on in the clear, or to go away if that is what they want.
 	TLS *tls.Config
@@ -105,6 +109,8 @@ type StartupParams struct {
 	// nil in Authenticate.
 	Notice    func(severity string, e *pgerr.Error)
 	Parameter func(name, value string)
+	// Flush sends what was collected, notices for example, at once; like Notice.
+	Flush func() error
 	// Wake makes the connection look for notifications; it may be called at any
 	// time by any goroutine. It belongs into sql.SessionOptions too.
 	Wake func()

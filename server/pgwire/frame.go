@@ -30,6 +30,8 @@ type reader struct {
 	consumed int    // bytes of the previous message still in br
 	large    []byte // body of a message that does not fit into br
 	bytes    int64  // bytes of messages read
+	// passwords: a message with a password is expected.
+	passwords bool
 }
 
 func newReader(r io.Reader, max int) *reader {
@@ -44,6 +46,10 @@ func (r *reader) limit(typ byte) int {
 		return r.max
 	case 'X', 'C', 'D', 'E', 'H', 'S', 'c', 'f':
 		return smallMessage
+	case 'p':
+		if r.passwords {
+			return smallMessage
+		}
 	}
 	return -1
 }

@@ -55,6 +55,17 @@ func (c *conn) startup() (err error) {
 			return err
 		}
 	}
+	if c.srv.cfg.SCRAM != nil {
+		v, err := c.srv.cfg.SCRAM(params)
+		if err != nil {
+			return err
+		}
+		if v != nil {
+			if err := c.scram(params.User, v); err != nil {
+				return err
+			}
+		}
+	}
 	c.out.send(&pgproto3.AuthenticationOk{})
 	return c.openSession(params)
 }
@@ -268,7 +279,7 @@ func splitOptions(s string) []string {
 // openSession makes the session, applies the client's settings and reports
 // what a client wants to know before its first statement.
 func (c *conn) openSession(p StartupParams) error {
-	p.Notice, p.Parameter, p.Wake = c.notice, c.parameter, c.notified
+	p.Notice, p.Parameter, p.Flush, p.Wake = c.notice, c.parameter, c.out.flush, c.notified
 	s, err := c.srv.cfg.NewSession(p)
 	if err != nil {
 		return err

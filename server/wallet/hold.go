@@ -24,8 +24,7 @@ func (s *Session) Hold(ctx context.Context, call *sql.Call, height uint64) (*sql
 		return nil, pgerr.New(pgerr.ActiveSQLTransaction, "%s cannot run inside a transaction block", call.Name).
 			WithHint("It runs after all other transactions of its block and has no result before. Call it outside BEGIN.")
 	}
-	s.warn()
-	tx, err := s.wallet.sign(s.user, signed, func(tx *block.Tx) {
+	tx, err := s.sign(ctx, signed, func(tx *block.Tx) {
 		tx.Snapshot = height
 		tx.Flags |= block.NoReexecute
 	})

@@ -16,12 +16,37 @@ type Session struct {
 	user   string
 	notice func(severity string, e *pgerr.Error)
 	warned bool
+	// remote signs elsewhere; nil signs with the wallet's own keys.
+	remote func(ctx context.Context, tx *block.Tx) (*block.Tx, error)
 }
 
 // Session makes the signing session of a connection; notice is where the
 // connection shows notices.
 func (w *Wallet) Session(user string, notice func(severity string, e *pgerr.Error)) *Session {
 	return &Session{wallet: w, user: user, notice: notice}
+}
+
+// RemoteSession makes the session of a connection whose user signs elsewhere, with
+// a key that this process does not have: sign shows it the transaction and returns
+// what was signed, in which only nonce and time may differ.
+func (w *Wallet) RemoteSession(user string, notice func(severity string, e *pgerr.Error), sign func(ctx context.Context, tx *block.Tx) (*block.Tx, error)) *Session {
+	return &Session{wallet: w, user: user, notice: notice, remote: sign}
+}
+
+// sign makes and signs a transaction.
+func (s *Session) sign(ctx context.Context, call block.Call, change func(*block.Tx)) (*block.Tx, error) {
+	if s.remote == nil {
+		s.warn()
+		return s.wallet.sign(s.user, call, change)
+	}
+	tx, err := s.wallet.make(s.user, call, change)
+	if err != nil {
+		return nil, err
+	}
+	if len(tx.Encode()) > block.MaxTxBytes {
+		return nil, unsignable(tx, nil)
+	}
+	return s.remote(ctx, tx)
 }
 
 // Submit carries out a call: it is sql.SessionOptions.Submit. What the call
@@ -45,8 +70,7 @@ func (s *Session) Submit(ctx context.Context, call *sql.Call) (*sql.Outcome, err
 
 // submit signs a call and waits until it has committed.
 func (s *Session) submit(ctx context.Context, call block.Call) (*chain.Receipt, error) {
-	s.warn()
-	tx, err := s.wallet.sign(s.user, call, nil)
+	tx, err := s.sign(ctx, call, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -109,12 +109,9 @@ func (w *Wallet) Sign(user string, call block.Call) (*block.Tx, error) {
 	return w.sign(user, call, nil)
 }
 
-// sign makes a transaction of a call; change, if not nil, has the last word.
-func (w *Wallet) sign(user string, call block.Call, change func(*block.Tx)) (*block.Tx, error) {
-	key := w.key(user)
-	if key == nil {
-		return nil, pgerr.New(pgerr.InvalidAuthorizationSpec, "the signing endpoint has no key of user \"%s\"", user)
-	}
+// make makes a transaction of a call, not signed yet; change, if not nil, has the
+// last word.
+func (w *Wallet) make(user string, call block.Call, change func(*block.Tx)) (*block.Tx, error) {
 	height := w.opts.Height()
 	tx := &block.Tx{
 		Network:    w.opts.Network,
@@ -129,6 +126,19 @@ func (w *Wallet) sign(user string, call block.Call, change func(*block.Tx)) (*bl
 	}
 	if change != nil {
 		change(tx)
+	}
+	return tx, nil
+}
+
+// sign makes a transaction of a call and signs it with the user's key.
+func (w *Wallet) sign(user string, call block.Call, change func(*block.Tx)) (*block.Tx, error) {
+	key := w.key(user)
+	if key == nil {
+		return nil, pgerr.New(pgerr.InvalidAuthorizationSpec, "the signing endpoint has no key of user \"%s\"", user)
+	}
+	tx, err := w.make(user, call, change)
+	if err != nil {
+		return nil, err
 	}
 	if err := tx.Sign(key); err != nil {
 		return nil, unsignable(tx, err)

@@ -104,6 +104,7 @@ type WalletConfig struct {
 	User       string `toml:"user"`
 	Listen     string `toml:"listen"`
 	Node       string `toml:"node"`
+	TrustNode  bool   `toml:"trust_node"`
 	LogLevel   string `toml:"log_level"`
 	Passphrase string `toml:"passphrase_file"`
 }

@@ -100,6 +100,11 @@ listen = {{quote .Listen}}
 # The node of the organization that everything is passed on to (its sql address).
 node = {{quote .Node}}
 
+# The wallet evaluates the arguments of calls itself and signs what the client has
+# written. true signs what the node has understood instead, unchecked: for arguments
+# of types that the network has defined itself, for example.
+trust_node = false
+
 # What is logged to standard error: debug, info, warn or error.
 log_level = "info"
 

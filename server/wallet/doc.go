@@ -18,6 +18,18 @@
 // who run one of their own. It says so at the first signature of every
 // connection.
 //
+// # In a process of its own
+//
+// [Proxy] is a signing endpoint on its user's machine. It passes everything on to a
+// node, whose sessions carry out statements as for any client; but where a session
+// comes to a call, the node asks the proxy for a signature (remote.go) and the key
+// stays where it is. So results, errors, transaction blocks and every form of the
+// protocol are the node's own. The proxy signs a call only if its client has
+// written it: it follows the client's messages (intent.go), evaluates the arguments
+// itself and compares (check.go); every statement is good for one signature. A node
+// that lies can withhold a call or give a false answer to it, but not make another
+// call of it.
+//
 // # Order of calls
 //
 // [New], [Wallet.Add] for every key, then [Wallet.Session] for every

@@ -36,7 +36,7 @@ func TestSpillMemory(t *testing.T) {
 	}
 	n := *spillRows
 	for _, q := range []struct{ text, want string }{
-		{"select count(*) from (select g, g * 7919 %% %[1]d as k from generate_series(1, %[1]d) g order by k, g offset 1) s", fmt.Sprint(n - 1)},
+		{"select count(*) from (select g, g::bigint * 7919 %% %[1]d as k from generate_series(1, %[1]d) g order by k, g offset 1) s", fmt.Sprint(n - 1)},
 		{"select count(*) from (select g %% (%[1]d / 2) as k, count(*), sum(g) from generate_series(1, %[1]d) g group by 1) s", fmt.Sprint(n / 2)},
 		{"select count(*) from generate_series(1, %[1]d) a join generate_series(1, %[1]d, 2) b on a = b", fmt.Sprint(n / 2)},
 		{"select count(*) from (select distinct g / 2 from generate_series(1, %[1]d) g) s", fmt.Sprint(n/2 + 1)},

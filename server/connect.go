@@ -34,7 +34,7 @@ func (n *Node) authenticate(_ context.Context, p pgwire.StartupParams) error {
 func (n *Node) newSession(p pgwire.StartupParams) (*sql.Session, error) {
 	signer := n.wallet.Session(p.User, p.Notice)
 	options := sql.SessionOptions{
-		User: p.User, Org: DevOrg, Database: p.Database, ApplicationName: p.ApplicationName, ClientAddr: p.ClientAddr, PID: p.PID,
+		User: p.User, Org: DevOrg, Database: p.Database, Network: n.genesis.NetworkID().String(), ApplicationName: p.ApplicationName, ClientAddr: p.ClientAddr, PID: p.PID,
 		Notice: p.Notice, Parameter: p.Parameter, Wake: p.Wake,
 		Submit: signer.Submit, Script: signer.Script, Envelope: n.submitEnvelope,
 	}

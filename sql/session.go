@@ -14,6 +14,8 @@ import (
 // SessionOptions is what a connection brings along.
 type SessionOptions struct {
 	User, Database string
+	// Network is the id of the network in hexadecimal: SHOW tallystick.network.
+	Network string
 	// Org is the user's organization; empty: nothing that was granted is asked for.
 	Org             string
 	ApplicationName string

@@ -64,6 +64,7 @@ var known = []setting{
 	{name: "lc_monetary", value: "C"},
 	{name: "tallystick.height", value: "", check: checkHeight},
 	{name: forensicsSetting, value: "off", check: checkBool},
+	{name: "tallystick.network", value: "", fixed: true},
 }
 
 // settings are the run-time parameters of one session.
@@ -88,7 +89,7 @@ type savedSetting struct {
 
 func (st *settings) init(s *Session) {
 	st.session = s
-	st.values = map[string]string{"session_authorization": s.opts.User, "application_name": s.opts.ApplicationName}
+	st.values = map[string]string{"session_authorization": s.opts.User, "application_name": s.opts.ApplicationName, "tallystick.network": s.opts.Network}
 	st.height, st.workMem = -1, defaultWorkMem
 	st.path = slices.Clone(SearchPath)
 	s.format = datum.ContractFormat

@@ -55,7 +55,13 @@ func Start(t testing.TB, flags ...string) *Node {
 // Start runs the node, on a free port, and returns when it serves.
 func (n *Node) Start() {
 	n.t.Helper()
-	n.Addr = freeAddr(n.t)
+	n.StartAt(freeAddr(n.t))
+}
+
+// StartAt runs the node at an address, for example where it was before.
+func (n *Node) StartAt(addr string) {
+	n.t.Helper()
+	n.Addr = addr
 	args := append([]string{"dev", "--data", n.Dir, "--listen", n.Addr}, n.flags...)
 	n.cmd = exec.Command(binary, args...)
 	n.cmd.Stderr = n.log

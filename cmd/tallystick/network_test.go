@@ -28,9 +28,9 @@ BEGIN
 END $f$;
 `
 
-// soakTime is how long the load runs: TALLYSTICK_SOAK=5m asks for a long run.
+// soakTime is how long the load runs: TALLYSTICK_NET_SOAK=5m asks for a long run.
 func soakTime(t *testing.T) time.Duration {
-	text := os.Getenv("TALLYSTICK_SOAK")
+	text := os.Getenv("TALLYSTICK_NET_SOAK")
 	if text == "" {
 		return 2 * time.Second
 	}

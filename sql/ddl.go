@@ -109,7 +109,8 @@ func isDDL(n *pg.Node) bool {
 	case *pg.Node_CreateStmt, *pg.Node_IndexStmt, *pg.Node_CreateFunctionStmt, *pg.Node_DropStmt, *pg.Node_ViewStmt,
 		*pg.Node_AlterTableStmt, *pg.Node_RenameStmt, *pg.Node_CreateEnumStmt, *pg.Node_AlterEnumStmt,
 		*pg.Node_CompositeTypeStmt, *pg.Node_CreateDomainStmt, *pg.Node_AlterDomainStmt, *pg.Node_CreateTrigStmt,
-		*pg.Node_CreateSchemaStmt, *pg.Node_CommentStmt, *pg.Node_CreateTableAsStmt, *pg.Node_GrantStmt:
+		*pg.Node_CreateSchemaStmt, *pg.Node_CommentStmt, *pg.Node_CreateTableAsStmt, *pg.Node_GrantStmt,
+		*pg.Node_CreatePolicyStmt, *pg.Node_AlterPolicyStmt:
 		return true
 	}
 	return false
@@ -152,6 +153,10 @@ func (d *definer) execute(st parse.Statement) error {
 		return d.alterDomain(n.AlterDomainStmt, st)
 	case *pg.Node_GrantStmt:
 		return d.grant(n.GrantStmt)
+	case *pg.Node_CreatePolicyStmt:
+		return d.createPolicy(n.CreatePolicyStmt, st)
+	case *pg.Node_AlterPolicyStmt:
+		return d.alterPolicy(n.AlterPolicyStmt, st)
 	}
 	if d.local != nil {
 		return d.executeLocal(st)

@@ -69,6 +69,9 @@ func (d *definer) alter(t *catalog.Table, c *pg.AlterTableCmd, st parse.Statemen
 		return d.alterType(t, c, st)
 	case pg.AlterTableType_AT_DropConstraint:
 		return d.dropConstraint(t, c)
+	case pg.AlterTableType_AT_EnableRowSecurity, pg.AlterTableType_AT_DisableRowSecurity,
+		pg.AlterTableType_AT_ForceRowSecurity, pg.AlterTableType_AT_NoForceRowSecurity:
+		return d.secureTable(t, c.Subtype)
 	}
 	if d.local != nil {
 		return d.alterLocal(t, c, st)
@@ -411,6 +414,8 @@ func (d *definer) rename(n *pg.RenameStmt) error {
 		return d.renameTable(n)
 	case pg.ObjectType_OBJECT_TABCONSTRAINT:
 		return d.renameConstraint(n)
+	case pg.ObjectType_OBJECT_POLICY:
+		return d.renamePolicy(n)
 	case pg.ObjectType_OBJECT_INDEX:
 		return d.renameIndex(n)
 	}

@@ -30,6 +30,7 @@ type dependent struct {
 	column     string
 	constraint string
 	trigger    string
+	policy     string
 	text       string
 }
 
@@ -99,6 +100,11 @@ func (d *definer) dropDependent(w *dependent) error {
 		t, ok := d.catalog().TableByOID(w.table.OID)
 		if !ok {
 			return nil
+		}
+		if w.policy != "" {
+			next := copyTable(t)
+			next.Policies = slices.DeleteFunc(slices.Clone(t.Policies), func(k catalog.Policy) bool { return k.Name == w.policy })
+			return d.editor.PutTable(next)
 		}
 		if w.trigger != "" {
 			next := copyTable(t)
@@ -230,6 +236,12 @@ func (d *definer) columnDependents(t *catalog.Table, col int) []dependent {
 	for _, x := range t.Triggers {
 		if slices.Contains(x.Columns, col) || x.When != "" && mentions(x.When, t.Columns[col].Name) {
 			who = append(who, dependent{table: t, trigger: x.Name, text: "trigger " + x.Name + " on table " + t.Name + " depends on " + shown})
+		}
+	}
+	for i := range t.Policies {
+		k := &t.Policies[i]
+		if k.Using != "" && mentions(k.Using, t.Columns[col].Name) || k.Check != "" && mentions(k.Check, t.Columns[col].Name) {
+			who = append(who, dependent{table: t, policy: k.Name, text: "policy " + k.Name + " on table " + t.Name + " depends on " + shown})
 		}
 	}
 	for i := range t.Columns {

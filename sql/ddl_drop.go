@@ -27,6 +27,8 @@ func (d *definer) drop(n *pg.DropStmt) error {
 			err = d.dropFunction(n, o)
 		case pg.ObjectType_OBJECT_SCHEMA:
 			err = d.dropSchema(n, o)
+		case pg.ObjectType_OBJECT_POLICY:
+			err = d.dropPolicy(n, o)
 		case pg.ObjectType_OBJECT_TRIGGER:
 			err = d.dropTrigger(n, o)
 		case pg.ObjectType_OBJECT_TYPE, pg.ObjectType_OBJECT_DOMAIN:

@@ -122,6 +122,10 @@ func (p placer) place(n *pg.Node) (bool, error) {
 		return p.userType(n.AlterDomainStmt.TypeName)
 	case *pg.Node_CreateTrigStmt:
 		return p.relation(n.CreateTrigStmt.Relation), nil
+	case *pg.Node_CreatePolicyStmt:
+		return p.relation(n.CreatePolicyStmt.Table), nil
+	case *pg.Node_AlterPolicyStmt:
+		return p.relation(n.AlterPolicyStmt.Table), nil
 	case *pg.Node_CommentStmt:
 		return p.object(n.CommentStmt.Objtype, n.CommentStmt.Object)
 	case *pg.Node_IndexStmt:
@@ -249,7 +253,7 @@ func (p placer) object(kind pg.ObjectType, o *pg.Node) (bool, error) {
 			return false, err
 		}
 		return p.relation(v), nil
-	case pg.ObjectType_OBJECT_COLUMN, pg.ObjectType_OBJECT_TABCONSTRAINT, pg.ObjectType_OBJECT_TRIGGER:
+	case pg.ObjectType_OBJECT_COLUMN, pg.ObjectType_OBJECT_TABCONSTRAINT, pg.ObjectType_OBJECT_TRIGGER, pg.ObjectType_OBJECT_POLICY:
 		parts, err := stringList(o.GetList().GetItems())
 		if err != nil || len(parts) < 2 {
 			return false, err

@@ -38,6 +38,15 @@ func (d *definer) renameMentions(t *catalog.Table, old, name string) error {
 			return err
 		}
 	}
+	t.Policies = slices.Clone(t.Policies)
+	for i := range t.Policies {
+		if err := rename(&t.Policies[i].Using); err != nil {
+			return err
+		}
+		if err := rename(&t.Policies[i].Check); err != nil {
+			return err
+		}
+	}
 	for i := range t.Triggers {
 		if err := rename(&t.Triggers[i].When); err != nil {
 			return err

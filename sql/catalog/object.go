@@ -57,6 +57,10 @@ type Table struct {
 	Checks      []Check
 	ForeignKeys []ForeignKey
 	Triggers    []Trigger `json:",omitempty"`
+	// RowSecurity tells that Policies apply; to the owner too with ForceRowSecurity.
+	RowSecurity      bool     `json:",omitempty"`
+	ForceRowSecurity bool     `json:",omitempty"`
+	Policies         []Policy `json:",omitempty"`
 	// OnCommit is what becomes of a temporary table when its transaction commits.
 	OnCommit OnCommit `json:",omitempty"`
 	// Query is the defining SELECT of a view, as text.

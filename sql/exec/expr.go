@@ -70,6 +70,8 @@ func (c *compiler) expr(e plan.Expr) (evalFunc, error) {
 		return c.coerceDomain(e)
 	case *plan.ConvertRow:
 		return c.convertRow(e)
+	case *plan.RoleTest:
+		return c.roleTest(e), nil
 	case *plan.RowCompare:
 		return c.rowCompare(e)
 	case *plan.Subquery:

@@ -24,6 +24,7 @@ type modifyProg struct {
 
 	generated []generatedProg
 	checks    []checkProg
+	policies  []policyProg
 	conflict  *conflictProg
 	merge     []mergeProg
 	fks       []*fkProg // of this table
@@ -59,6 +60,8 @@ type conflictProg struct {
 	set      []evalFunc
 	where    evalFunc
 	existing []int
+	visible  []evalFunc
+	policies []policyProg
 	changed  []bool
 }
 
@@ -100,6 +103,9 @@ func (c *compiler) modify(n *plan.Modify) (nodeProg, error) {
 			return nil, err
 		}
 		p.checks = append(p.checks, checkProg{k.Name, ev})
+	}
+	if p.policies, err = c.policies(n.Policies); err != nil {
+		return nil, err
 	}
 	if p.returning, err = c.exprs(n.Returning); err != nil {
 		return nil, err
@@ -171,6 +177,12 @@ func (c *compiler) conflict(n *plan.Conflict, l *catalog.Layout) (*conflictProg,
 		if p.set, err = c.exprs(n.Set); err != nil {
 			return nil, err
 		}
+	}
+	if p.visible, err = c.exprs(n.Visible); err != nil {
+		return nil, err
+	}
+	if p.policies, err = c.policies(n.Policies); err != nil {
+		return nil, err
 	}
 	p.where, err = c.optional(n.Where)
 	return p, err
@@ -418,6 +430,13 @@ func (it *modifyIter) compute(f *frame, exprs []evalFunc, kind plan.ModifyKind, 
 			f.slots[slot] = d
 		}
 	}
+	policies := p.policies
+	if p.kind == plan.Insert && kind == plan.Update { // ON CONFLICT DO UPDATE
+		policies = p.conflict.policies
+	}
+	if err := admitRow(f, p.table, policies); err != nil {
+		return false, err
+	}
 	if err := checkNotNull(f, p.table, it.newRow); err != nil {
 		return false, err
 	}
@@ -591,6 +610,9 @@ func (it *modifyIter) updateExisting(f *frame, suffix []byte) (bool, error) {
 		if slot >= 0 {
 			f.slots[slot] = it.oldRow[c]
 		}
+	}
+	if err := admitExisting(f, p.table, k.visible); err != nil {
+		return false, err
 	}
 	if ok, err := pass(f, k.where); err != nil || !ok {
 		return false, err

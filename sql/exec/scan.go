@@ -23,6 +23,7 @@ type scanProg struct {
 	sys      plan.SysSlots
 	hasSys   bool
 	ranges   []rangeProg
+	policy   evalFunc // before filter
 	filter   evalFunc
 	reverse  bool
 	// existence tells that the result depends on nothing but which keys are
@@ -69,6 +70,9 @@ func (c *compiler) scan(n *plan.Scan) (nodeProg, error) {
 	p.hasSys = max(s.Xmin, s.Xmax, s.CreatorBlock, s.DeleterBlock, s.TableOID, s.Ctid) >= 0
 	p.existence = p.existence && max(s.Xmin, s.CreatorBlock) < 0
 	if p.ranges, err = c.ranges(n, l, p.index); err != nil {
+		return nil, err
+	}
+	if p.policy, err = c.optional(n.Policy); err != nil {
 		return nil, err
 	}
 	if p.filter, err = c.optional(n.Filter); err != nil {
@@ -166,6 +170,11 @@ func (it *scanIter) next(f *frame) (bool, error) {
 		}
 		if p.hasSys {
 			setSystem(f, p, version, mvcc.Version{})
+		}
+		if ok, err := pass(f, p.policy); err != nil {
+			return false, err
+		} else if !ok {
+			continue
 		}
 		if ok, err := pass(f, p.filter); err != nil || ok {
 			return ok, err
@@ -401,6 +410,9 @@ func (it *provenanceIter) row(f *frame) (bool, error) {
 		return false, err
 	}
 	setSystem(f, it.p, it.versions.Creator(), it.versions.Deleter())
+	if ok, err := pass(f, it.p.policy); err != nil || !ok {
+		return false, err
+	}
 	return pass(f, it.p.filter)
 }
 

@@ -172,6 +172,7 @@ func classes(env *Env, next func() *row, emit func() error) error {
 		if c.table != nil && !c.twin {
 			r.bool("relhasindex", hasIndex(c.table)).int("relchecks", int64(len(c.table.Checks)))
 			r.bool("relispopulated", !c.table.Unpopulated)
+			r.bool("relrowsecurity", c.table.RowSecurity).bool("relforcerowsecurity", c.table.ForceRowSecurity)
 			r.bool("relhasrules", c.table.HasQuery()).bool("relhastriggers", linked[c.table.OID] || len(c.table.Triggers) > 0)
 		}
 		return emit()

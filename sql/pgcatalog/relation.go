@@ -212,6 +212,8 @@ func init() {
 		"pg_catalog.pg_constraint":                           constraints,
 		"pg_catalog.pg_tables":                               tables,
 		"pg_catalog.pg_depend":                               dependencies,
+		"pg_catalog.pg_policy":                               policies,
+		"pg_catalog.pg_policies":                             policyView,
 		"pg_catalog.pg_views":                                views,
 		"pg_catalog.pg_matviews":                             materializedViews,
 		"pg_catalog.pg_indexes":                              indexDefinitions,

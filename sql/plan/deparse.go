@@ -269,10 +269,20 @@ func (nm *namer) expr(e Expr) string {
 		return "(" + nm.expr(e.Arg) + ")." + fieldName(e)
 	case *RowCompare:
 		return "(ROW(" + nm.list(e.Left) + ") " + e.Op + " ROW(" + nm.list(e.Right) + "))"
+	case *RoleTest:
+		return nm.roleTest(e)
 	case *Subquery:
 		return nm.subquery(e)
 	}
 	return nm.arrayExpr(e)
+}
+
+// roleTest writes the question as a user would ask it.
+func (nm *namer) roleTest(e *RoleTest) string {
+	if e.Owner != "" {
+		return "(current_role = " + datum.QuoteIdent(e.Owner) + ")"
+	}
+	return "(current_role IN (" + strings.Join(e.Roles, ", ") + "))"
 }
 
 func (nm *namer) arrayExpr(e Expr) string {

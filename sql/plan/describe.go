@@ -198,6 +198,7 @@ func describeScan(n *Scan) (string, details) {
 	for _, r := range n.Ranges {
 		l = append(l, "range "+describeRange(n, &r))
 	}
+	l.add("policy", n.Policy)
 	l.add("filter", n.Filter)
 	l.add("from block", n.FromBlock)
 	l.add("to block", n.ToBlock)

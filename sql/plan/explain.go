@@ -330,6 +330,7 @@ func (x *explainer) scan(out *ExplainNode, n *Scan) {
 		out.add("Index Cond", cond)
 	}
 	x.blocks(out, n)
+	x.filter(out, "Policy", n.Policy)
 	x.filter(out, "Filter", n.Filter)
 	out.add("Reads", x.reads(n))
 }

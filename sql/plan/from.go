@@ -126,6 +126,9 @@ func (p *planner) rangeVar(v *pg.RangeVar, s *scope) ([]item, []Expr, error) {
 // tableItem puts a stored table into the scope.
 func (p *planner) tableItem(t *catalog.Table, provenance bool, v *pg.RangeVar, s *scope) (item, error) {
 	r := p.tableRel(t, provenance)
+	if err := p.secure(r, catalog.PolicySelect); err != nil {
+		return item{}, err
+	}
 	r.scan.At, r.scan.Through = p.place(v.Location), slices.Clone(p.views)
 	if v.Alias == nil {
 		r.schema = t.Schema

@@ -46,6 +46,12 @@ func (p *planner) insertStmt(n *pg.InsertStmt, s *scope) (*query, error) {
 	if err := p.onConflict(n.OnConflictClause, m, name, s); err != nil {
 		return nil, err
 	}
+	if err := p.secureRows(m, catalog.PolicyInsert, len(n.ReturningList) > 0); err != nil {
+		return nil, err
+	}
+	if err := p.secureConflict(m); err != nil {
+		return nil, err
+	}
 	events := []string{"INSERT"}
 	if m.Conflict != nil && m.Conflict.Set != nil {
 		events = append(events, "UPDATE")

@@ -49,6 +49,9 @@ func (p *planner) mergeStmt(n *pg.MergeStmt, s *scope) (*query, error) {
 	}
 	// The target is the right side of the join, hence the last item.
 	target := s.rels[len(s.rels)-1]
+	if t.RowSecurity {
+		return nil, p.at(pgerr.NotBuilt("MERGE into table \"%s\", which has row-level security, is not supported", t.Name), n.Relation.Location)
+	}
 	if len(t.Triggers) > 0 {
 		return nil, p.at(pgerr.NotBuilt("MERGE into table \"%s\", which has triggers, is not supported", t.Name), n.Relation.Location)
 	}

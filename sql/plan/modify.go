@@ -40,7 +40,9 @@ type Modify struct {
 	NewSlots  []int
 	Generated []GeneratedColumn
 	Checks    []CheckExpr
-	Conflict  *Conflict // INSERT only
+	// Policies are what row-level security demands of the new row, over NewSlots.
+	Policies []PolicyCheck
+	Conflict *Conflict // INSERT only
 	// Actions are the WHEN clauses of MERGE. Old is the row that matches, all null
 	// if none does; New is not used.
 	Actions []MergeAction
@@ -96,6 +98,10 @@ type Conflict struct {
 	Where         Expr
 	ExistingSlots []int
 	Changed       []bool
+	// Visible are the conditions of row-level security for the row that is there,
+	// Policies those for what becomes of it.
+	Visible  []Expr
+	Policies []PolicyCheck
 }
 
 func (*Modify) node() {}

@@ -72,6 +72,8 @@ type Scan struct {
 	// Filter is what the ranges do not answer; nil = none.
 	Filter  Expr
 	Reverse bool
+	// Policy is what row-level security demands; it is evaluated before Filter.
+	Policy Expr
 	// Provenance reads all versions instead of the live rows.
 	Provenance bool
 	// FromBlock and ToBlock bound the creator block of a provenance scan;

@@ -46,6 +46,8 @@ type planner struct {
 	multi map[int32]*multiSource
 	// views are the views whose text is planned now, the outermost first.
 	views []*catalog.Table
+	// policed are the tables whose policies are planned now.
+	policed []catalog.OID
 }
 
 // maxDepth bounds the nesting of expressions and subqueries.

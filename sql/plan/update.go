@@ -27,6 +27,9 @@ func (p *planner) updateStmt(n *pg.UpdateStmt, s *scope) (*query, error) {
 	if err := p.rowRules(m); err != nil {
 		return nil, err
 	}
+	if err := p.secureRows(m, catalog.PolicyUpdate, true); err != nil {
+		return nil, err
+	}
 	if err := p.triggers(m, "UPDATE"); err != nil {
 		return nil, err
 	}
@@ -83,6 +86,9 @@ func (p *planner) changeSource(v *pg.RangeVar, list []*pg.Node, where *pg.Node, 
 	}
 	target, err := p.tableItem(t, false, v, s) // whatever WITH queries are called
 	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := p.secure(target.base, map[string]string{"UPDATE": catalog.PolicyUpdate, "DELETE": catalog.PolicyDelete}[verb]); err != nil {
 		return nil, nil, nil, err
 	}
 	items, conds, err := p.from(list, s)

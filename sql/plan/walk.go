@@ -98,6 +98,7 @@ func children(e Expr, f func(Expr), sub func(Node)) {
 		opt(e.Test)
 		opt(e.Hash)
 		sub(e.Plan)
+	case *RoleTest:
 	default:
 		panic(fmt.Sprintf("plan: expression %T has no children rule", e))
 	}
@@ -186,6 +187,7 @@ func nodeExprs(n Node, f func(Expr)) {
 		opt(n.Cond)
 	case *Scan:
 		rangeExprs(n.Ranges, f)
+		opt(n.Policy)
 		opt(n.Filter)
 		opt(n.FromBlock)
 		opt(n.ToBlock)
@@ -291,6 +293,9 @@ func modifyExprs(n *Modify, f func(Expr)) {
 	for _, c := range n.Checks {
 		f(c.Expr)
 	}
+	for _, c := range n.Policies {
+		f(c.Expr)
+	}
 	if n.Triggers != nil {
 		for _, t := range n.Triggers.List {
 			if t.When != nil {
@@ -301,6 +306,12 @@ func modifyExprs(n *Modify, f func(Expr)) {
 	if n.Conflict != nil {
 		for _, e := range n.Conflict.Set {
 			f(e)
+		}
+		for _, e := range n.Conflict.Visible {
+			f(e)
+		}
+		for _, c := range n.Conflict.Policies {
+			f(c.Expr)
 		}
 		if n.Conflict.Where != nil {
 			f(n.Conflict.Where)
@@ -598,6 +609,8 @@ func (p *printer) print(dst []byte, e Expr) []byte {
 		dst = fmt.Appendf(dst, "%t%p", e.All, e.Eval)
 	case *Field:
 		dst = fmt.Appendf(dst, "%d", e.Index)
+	case *RoleTest:
+		dst = fmt.Appendf(dst, "%q%q%t%q", e.As, e.Owner, e.Force, e.Roles)
 	case *RowCompare:
 		dst = append(dst, e.Op...)
 	case *Subscript:

@@ -30,7 +30,7 @@ func newSigning() *signing { return &signing{waiting: map[signingKey]chan wallet
 func (n *Node) networkSession(p pgwire.StartupParams) (*sql.Session, error) {
 	org := n.mesh.member.User.Org
 	options := sql.SessionOptions{
-		User: p.User, Org: org, Database: p.Database, ApplicationName: p.ApplicationName, ClientAddr: p.ClientAddr, PID: p.PID,
+		User: p.User, Org: org, Database: p.Database, Network: n.mesh.member.Network.ID, ApplicationName: p.ApplicationName, ClientAddr: p.ClientAddr, PID: p.PID,
 		Notice: p.Notice, Parameter: p.Parameter, Wake: p.Wake,
 	}
 	if n.mesh.access.byPassword(p) {

@@ -244,9 +244,13 @@ func (c *call) submitDeploy() (datum.Datum, error) {
 // whoever proposed it.
 func (c *call) submitScript(row []datum.Datum) error {
 	owner := identity.UserID{Org: row[deployOrg].Str(), Name: row[deployName].Str()}
+	before := functionsOf(c.env.Catalog)
 	found, err := c.Apply(c.env, owner.String(), row[deployPayload].Str(), c.notice())
 	if err != nil {
 		c.report(found)
+		return err
+	}
+	if err := c.recordVersions(before); err != nil {
 		return err
 	}
 	return c.record(c.args[0], found)

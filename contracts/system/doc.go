@@ -29,6 +29,10 @@
 // that fails is in pgledger as any other transaction that fails, and leaves the
 // proposal as it was.
 //
+// The relation contract_versions has every version of every function with its
+// definition and what changed in it, as a unified diff; who approved it and when is
+// in deploytx_votes for its deploy_id.
+//
 // Every vote keeps the signed transaction that cast it (deploytx_votes.signed), so
 // that anyone can verify it for ever.
 //

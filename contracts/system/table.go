@@ -47,6 +47,7 @@ var (
 
 	configs    = newTable(catalog.Configs)
 	parameters = newTable(catalog.Parameters)
+	versions   = newTable(catalog.ContractVersions)
 )
 
 // The columns that the code below names, by position.
@@ -64,6 +65,8 @@ var (
 	voteComment, voteBlock          = column(catalog.DeployVotes, "comment"), column(catalog.DeployVotes, "block")
 	voteSigned                      = column(catalog.DeployVotes, "signed")
 	configEncoded                   = column(catalog.Configs, "encoded")
+	versionNumber                   = column(catalog.ContractVersions, "version")
+	versionDefinition               = column(catalog.ContractVersions, "definition")
 	paramName, paramFrom            = column(catalog.Parameters, "name"), column(catalog.Parameters, "from_block")
 	paramValue, paramDeploy         = column(catalog.Parameters, "value"), column(catalog.Parameters, "deploy_id")
 )

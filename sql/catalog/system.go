@@ -15,6 +15,7 @@ const (
 
 	CheckpointsOID     OID = 10180
 	CheckpointVotesOID OID = 10190
+	VersionsOID        OID = 10250
 )
 
 // BlockchainOID and its like are the OIDs of the schemas.
@@ -136,6 +137,18 @@ var (
 	})
 )
 
+// ContractVersions has every version of every function, with what changed since the
+// one before it. Who approved it, and when, is in deploytx_votes for its deploy_id.
+var ContractVersions = systemTable(VersionsOID, "contract_versions", []string{"function", "version"}, []Column{
+	col("function", datum.Text), // with its argument types
+	col("version", datum.Int8),  // from 1; goes on when it is dropped and made again
+	col("deploy_id", datum.Int8),
+	col("block", datum.Int8),
+	col("action", datum.Text),      // created, replaced, dropped
+	null("definition", datum.Text), // as deployed; null for a dropped one
+	col("diff", datum.Text),        // from the version before, unified
+})
+
 // Configs and Parameters are what governs the network.
 var (
 	// Configs has every configuration that the chain accepted (block.Config), from
@@ -162,7 +175,7 @@ var (
 	})
 )
 
-var systemTables = []*Table{Ledger, Certs, Blocks, Deploy, DeployVotes, DeployFindings, Configs, Parameters, Checkpoints, CheckpointVotes}
+var systemTables = []*Table{Ledger, Certs, Blocks, Deploy, DeployVotes, DeployFindings, Configs, Parameters, Checkpoints, CheckpointVotes, ContractVersions}
 
 func init() {
 	Ledger.Indexes = append(Ledger.Indexes, Index{

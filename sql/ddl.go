@@ -243,14 +243,18 @@ func objectName(t pg.ObjectType) string {
 	return strings.ReplaceAll(strings.TrimPrefix(t.String(), "OBJECT_"), "_", " ")
 }
 
-// schemaOf is where a new object goes: the schema it names, or blockchain.
+// schemaOf is where a new object goes: the schema it names, or blockchain, or in
+// a local definition the first one of the search path.
 func (d *definer) schemaOf(name string) (string, error) {
 	switch name {
 	case catalog.Temp:
 		return d.tempSchema()
 	case "", "public":
 		if d.local != nil && name == "" {
-			return catalog.Private, nil
+			if name = d.local.creationSchema(d.catalog()); name == catalog.Temp {
+				return d.tempSchema()
+			}
+			return name, nil
 		}
 		return catalog.Blockchain, d.notLocal()
 	case catalog.Private:
@@ -262,8 +266,12 @@ func (d *definer) schemaOf(name string) (string, error) {
 	case catalog.Provenance, catalog.PgCatalog, catalog.Information:
 		return "", pgerr.New(pgerr.InsufficientPrivilege, "permission denied for schema %s", name)
 	}
-	if _, ok := d.catalog().Schema(name); !ok {
+	s, ok := d.catalog().Schema(name)
+	if !ok {
 		return "", pgerr.New(pgerr.InvalidSchemaName, "schema \"%s\" does not exist", name)
+	}
+	if !s.Local() {
+		return name, d.notLocal()
 	}
 	return name, nil
 }
@@ -323,6 +331,16 @@ func (d *definer) options(st parse.Statement) *plan.Options {
 		Catalog: d.catalog(), SearchPath: SearchPath, Virtual: pgcatalog.Find, Contract: true,
 		Format: &datum.ContractFormat, Script: st.Script,
 	}
+}
+
+// viewOptions plans the query of a view as its definition did.
+func (d *definer) viewOptions(view *catalog.Table, st parse.Statement) *plan.Options {
+	opts := d.options(st)
+	opts.Contract, opts.SearchPath = false, view.Path
+	if view.Path == nil {
+		opts.SearchPath = SearchPath
+	}
+	return opts
 }
 
 // deparse gives the source of an expression node, as the user wrote it.

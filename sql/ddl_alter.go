@@ -228,9 +228,7 @@ func (d *definer) checkViews(t *catalog.Table, what string) error {
 		if err != nil {
 			return err
 		}
-		opts := d.options(st)
-		opts.Contract = false
-		if _, err := plan.Statement(st.Node, opts); err != nil {
+		if _, err := plan.Statement(st.Node, d.viewOptions(v, st)); err != nil {
 			return pgerr.New(pgerr.DependentObjectsStillExist, "cannot change %s because view %s depends on it", what, v.Name)
 		}
 	}

@@ -260,8 +260,8 @@ func (d *definer) viewNeeds(view, t *catalog.Table, col int) bool {
 	}
 	less := copyTable(t)
 	less.Columns[col].Dropped = true
-	opts := d.options(st)
-	opts.Contract, opts.Catalog = false, d.catalog().With(less)
+	opts := d.viewOptions(view, st)
+	opts.Catalog = d.catalog().With(less)
 	pl, err := plan.Statement(st.Node, opts)
 	return err != nil || len(pl.Columns) != len(view.Columns)
 }

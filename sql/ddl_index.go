@@ -2,6 +2,7 @@ package sql
 
 import (
 	"fmt"
+	"slices"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -227,7 +228,10 @@ func (d *definer) createView(n *pg.ViewStmt, st parse.Statement) error {
 	if err != nil {
 		return err
 	}
-	view := &catalog.Table{Schema: schema, Name: name, Kind: catalog.View, Owner: d.owner, Query: text}
+	view := &catalog.Table{Schema: schema, Name: name, Kind: catalog.View, Owner: d.owner, Query: text, Path: opts.SearchPath}
+	if slices.Equal(view.Path, SearchPath) {
+		view.Path = nil
+	}
 	if view.Columns, err = viewColumns(pl, n.Aliases); err != nil {
 		return err
 	}

@@ -20,7 +20,24 @@ import (
 type localDefiner struct {
 	session *Session
 	path    []string
+	within  string               // the schema that CREATE SCHEMA with definitions makes
 	drops   map[catalog.OID]bool // what the present DROP names
+}
+
+// creationSchema is where objects go that name no schema: the first one of the
+// search path that exists. The definition would not be local if it were not.
+func (l *localDefiner) creationSchema(c *catalog.Catalog) string {
+	if l.within != "" {
+		return l.within
+	}
+	// Not path: it may begin with pg_temp, where new objects go only if the
+	// setting names it.
+	for _, name := range l.session.settings.searchPath() {
+		if s, ok := c.Schema(name); ok && s.Local() || name == catalog.Temp {
+			return name
+		}
+	}
+	return catalog.Private
 }
 
 func (l *localDefiner) options(c *catalog.Catalog, st parse.Statement) *plan.Options {
@@ -108,6 +125,8 @@ func (p placer) place(n *pg.Node) (bool, error) {
 		return p.freshRelation(n.SelectStmt.IntoClause.Rel), nil
 	case *pg.Node_CreateSeqStmt:
 		return p.freshRelation(n.CreateSeqStmt.Sequence), nil
+	case *pg.Node_CreateSchemaStmt:
+		return p.schema(n.CreateSchemaStmt.Schemaname), nil
 	case *pg.Node_CreateFunctionStmt:
 		return p.freshName(n.CreateFunctionStmt.Funcname)
 	case *pg.Node_CreateEnumStmt:
@@ -174,13 +193,22 @@ func (p placer) freshRelation(v *pg.RangeVar) bool {
 	return v.Relpersistence == "t" || p.fresh(v.Schemaname)
 }
 
-// fresh is the place of a new object.
+// fresh is the place of a new object: of the schema that it names, or of the
+// first one of the search path that exists.
 func (p placer) fresh(schema string) bool {
+	names := []string{schema}
 	if schema == "" {
-		path := p.session.settings.searchPath()
-		return len(path) > 0 && catalog.IsLocal(path[0])
+		names = p.session.settings.searchPath()
 	}
-	return catalog.IsLocal(schema)
+	for _, name := range names {
+		if s, ok := p.catalog.Schema(name); ok {
+			return s.Local()
+		}
+		if catalog.IsLocal(name) {
+			return true // pg_temp is made when it is first needed
+		}
+	}
+	return false
 }
 
 // freshName is the place of a new object with a list of names.
@@ -203,8 +231,8 @@ func (p placer) userType(names []*pg.Node) (bool, error) {
 		schema = parts[0]
 	}
 	for _, sch := range p.schemas(schema) {
-		if _, ok := p.catalog.Type(sch, parts[len(parts)-1]); ok {
-			return catalog.IsLocal(sch), nil
+		if t, ok := p.catalog.Type(sch, parts[len(parts)-1]); ok {
+			return t.Local(), nil
 		}
 	}
 	return p.fresh(schema), nil
@@ -221,10 +249,12 @@ func (p placer) schemas(schema string) []string {
 // would go if there is none.
 func (p placer) relation(v *pg.RangeVar) bool {
 	for _, schema := range p.schemas(v.Schemaname) {
-		_, isTable := p.catalog.Table(schema, v.Relname)
-		_, isIndex := p.catalog.IndexTable(schema, v.Relname)
-		if isTable || isIndex {
-			return catalog.IsLocal(schema)
+		t, found := p.catalog.Table(schema, v.Relname)
+		if !found {
+			t, found = p.catalog.IndexTable(schema, v.Relname)
+		}
+		if found {
+			return t.Local()
 		}
 	}
 	return p.fresh(v.Schemaname)
@@ -242,8 +272,8 @@ func (p placer) object(kind pg.ObjectType, o *pg.Node) (bool, error) {
 			schema = parts[0]
 		}
 		for _, sch := range p.schemas(schema) {
-			if len(p.catalog.Funcs(sch, parts[len(parts)-1])) > 0 {
-				return catalog.IsLocal(sch), nil
+			if funcs := p.catalog.Funcs(sch, parts[len(parts)-1]); len(funcs) > 0 {
+				return funcs[0].Local(), nil
 			}
 		}
 		return p.fresh(schema), nil
@@ -263,6 +293,8 @@ func (p placer) object(kind pg.ObjectType, o *pg.Node) (bool, error) {
 			v.Schemaname = parts[len(parts)-3]
 		}
 		return p.relation(v), nil
+	case pg.ObjectType_OBJECT_SCHEMA:
+		return p.schema(o.GetString_().GetSval()), nil
 	case pg.ObjectType_OBJECT_TYPE, pg.ObjectType_OBJECT_DOMAIN:
 		if tn := o.GetTypeName(); tn != nil {
 			return p.userType(tn.Names)
@@ -270,6 +302,18 @@ func (p placer) object(kind pg.ObjectType, o *pg.Node) (bool, error) {
 		return p.userType(o.GetList().GetItems())
 	}
 	return false, nil
+}
+
+// schema is the place of a schema. A new one goes beside the first one of the
+// search path: who works in private makes schemas of this node.
+func (p placer) schema(name string) bool {
+	path := p.session.settings.searchPath()
+	for _, n := range append([]string{name}, path...) {
+		if s, ok := p.catalog.Schema(n); ok {
+			return s.Local()
+		}
+	}
+	return len(path) > 0 // all of them are gone, and the blockchain never is
 }
 
 // chainOnly explains why a statement that works in schema private does not work

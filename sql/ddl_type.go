@@ -114,7 +114,7 @@ func (d *definer) findUserType(names []*pg.Node) (*catalog.Type, string, error) 
 	}
 	for _, s := range d.searchIn(schema) {
 		if t, ok := d.catalog().Type(s, name); ok {
-			if !catalog.IsLocal(t.Schema) {
+			if !t.Local() {
 				return t, name, d.notLocal()
 			}
 			return t, name, nil

@@ -178,8 +178,8 @@ func (s *Session) lendPrivate(env *exec.Env, w *work) {
 	env.Ctx.Sequences = s.sequenceFunctions(w.catalog, env.PrivateReadOnly)
 }
 
-// isLocal tells that a function belongs to schema private.
-func isLocal(f *catalog.Func) bool { return catalog.IsLocal(f.Schema) }
+// isLocal tells that a function is of this node alone.
+func isLocal(f *catalog.Func) bool { return f.Local() }
 
 // maxAttempts bounds how often a statement by itself is tried again after it met
 // others; a transaction block is for its client to repeat.

@@ -171,9 +171,6 @@ func TestScriptsInPrivate(t *testing.T) {
 			t.Fatalf("no scripts: %v", err)
 		}
 		for _, f := range files {
-			if filepath.Base(f) == "ddl2.sql" {
-				continue // it makes schemas, which are replicated
-			}
 			t.Run(dir+"/"+strings.TrimSuffix(filepath.Base(f), ".sql"), func(t *testing.T) {
 				script, err := os.ReadFile(f)
 				if err != nil {

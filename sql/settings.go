@@ -67,6 +67,16 @@ var known = []setting{
 	{name: "tallystick.network", value: "", fixed: true},
 }
 
+// settingIndex finds a parameter in known by its lower-case name.
+var settingIndex = map[string]int{}
+
+func init() {
+	known = append(known, tuningSettings()...)
+	for i := range known {
+		settingIndex[strings.ToLower(known[i].name)] = i
+	}
+}
+
 // settings are the run-time parameters of one session.
 type settings struct {
 	session *Session
@@ -97,10 +107,8 @@ func (st *settings) init(s *Session) {
 }
 
 func findSetting(name string) *setting {
-	for i := range known {
-		if strings.EqualFold(known[i].name, name) {
-			return &known[i]
-		}
+	if i, ok := settingIndex[strings.ToLower(name)]; ok {
+		return &known[i]
 	}
 	return nil
 }

@@ -26,8 +26,8 @@ var (
 const (
 	// statementTimeout ends a statement of the node, answerTimeout the wait for
 	// a server that does not even say that.
-	statementTimeout = 20 * time.Second
-	answerTimeout    = 40 * time.Second
+	statementTimeout = 10 * time.Second
+	answerTimeout    = 20 * time.Second
 )
 
 func main() {

@@ -67,6 +67,8 @@ type Table struct {
 	Query string `json:",omitempty"`
 	// Unpopulated marks a materialized view WITH NO DATA.
 	Unpopulated bool `json:",omitempty"`
+	// Path is the search path by which Query finds names; nil = the default one.
+	Path []string `json:",omitempty"`
 	// Sequence is set for a sequence.
 	Sequence *SequenceDef `json:",omitempty"`
 	// System marks the ledger's own relations: nobody writes them with DML.
@@ -294,8 +296,24 @@ func (t *Table) ComputesKeys() bool {
 	return false
 }
 
-// Local tells that the table lies in the private store.
-func (t *Table) Local() bool { return IsLocal(t.Schema) }
+// local tells that an object is of this node alone: it is in schema private, temporary, or in a
+// schema that was made beside private, which have a store and a counter of their own.
+func local(schema string, oid OID) bool {
+	return IsLocal(schema) || schema != Blockchain && oid >= FirstPrivateOID && oid < FirstUserOID
+}
+
+// Local tells that the schema is of this node alone: private itself, or one that
+// a session made whose new objects go to private.
+func (s *Schema) Local() bool { return local(s.Name, s.OID) }
+
+// Local tells that the table is of this node alone, which has a store for it.
+func (t *Table) Local() bool { return local(t.Schema, t.OID) }
+
+// Local tells that the function is of this node alone.
+func (f *Func) Local() bool { return local(f.Schema, f.OID) }
+
+// Local tells that the type is of this node alone.
+func (t *Type) Local() bool { return local(t.Schema, t.OID) }
 
 // HasQuery tells that the relation is defined by a query: a view, materialized or
 // not.

@@ -34,7 +34,11 @@ func Merge(chain, private *Catalog) (*Catalog, error) {
 		arrayOf: maps.Clone(chain.arrayOf), descs: maps.Clone(chain.descs), comments: maps.Clone(chain.comments),
 		nextOID: chain.nextOID,
 	}
-	maps.Copy(c.schemas, private.schemas)
+	for name, s := range private.schemas {
+		if _, taken := c.schemas[name]; !taken { // a deployment may have come later
+			c.schemas[name] = s
+		}
+	}
 	maps.Copy(c.comments, private.comments)
 	return c, c.adopt(private)
 }

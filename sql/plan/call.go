@@ -62,7 +62,7 @@ func soleCall(n Node) (*catalog.Func, []Expr, bool) {
 func (pl *Plan) VolatileCall() *catalog.Func {
 	var found *catalog.Func
 	pl.eachVolatile(func(f *catalog.Func) {
-		if found == nil || catalog.IsLocal(found.Schema) {
+		if found == nil || found.Local() {
 			found = f
 		}
 	})
@@ -88,7 +88,7 @@ func (pl *Plan) eachVolatile(visit func(*catalog.Func)) {
 func (c *ContractCall) VolatileArgument() *catalog.Func {
 	var found *catalog.Func
 	v := volatileVisitor(func(f *catalog.Func) {
-		if found == nil || catalog.IsLocal(found.Schema) {
+		if found == nil || found.Local() {
 			found = f
 		}
 	})

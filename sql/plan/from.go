@@ -229,7 +229,7 @@ func (p *planner) admitTable(t *catalog.Table, provenance bool, loc int32) error
 			WithHint("Keep what the contract needs in a table of its own."))
 	}
 	if t.Local() {
-		return p.refuse(RefusedRelation, p.errAt(loc, pgerr.FeatureNotSupported, "a contract cannot read private.%s", t.Name).
+		return p.refuse(RefusedRelation, p.errAt(loc, pgerr.FeatureNotSupported, "a contract cannot read %s.%s", t.Schema, t.Name).
 			WithHint("Private tables differ between organizations: pass the values as arguments."))
 	}
 	return nil
@@ -304,6 +304,7 @@ func (p *planner) viewItem(t *catalog.Table, v *pg.RangeVar, s *scope) ([]item, 
 	}
 	var src *source
 	p.views = append(p.views, t)
+	defer p.withPath(t.Path)()
 	err = p.inStored(func() error {
 		src, err = p.subquerySource(st.Node.GetSelectStmt(), &scope{})
 		return err
@@ -316,6 +317,22 @@ func (p *planner) viewItem(t *catalog.Table, v *pg.RangeVar, s *scope) ([]item, 
 		src.cols[i].name, src.cols[i].table, src.cols[i].attr = t.Columns[i].Name, t.OID, int16(i+1)
 	}
 	return p.sourceItems(src, &rel{row: t.Row}, v.Relname, v.Alias, nil, s)
+}
+
+// withPath resolves names as the definition of a view did until the function
+// that it returns is called; without a path that is the default one.
+func (p *planner) withPath(path []string) (restore func()) {
+	if path == nil {
+		if p.opts.Contract {
+			return func() {}
+		}
+		path = []string{catalog.Blockchain, catalog.Private}
+	}
+	outer := p.opts
+	inner := *outer
+	inner.SearchPath = path
+	p.opts = &inner
+	return func() { p.opts = outer }
 }
 
 // rangeSubselect is (SELECT ...) AS alias.

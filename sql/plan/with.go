@@ -65,6 +65,9 @@ func (s *scope) declared(w *With, name string) bool {
 }
 
 func (p *planner) commonTable(c *pg.CommonTableExpr, recursive bool, s *scope) (*CTE, *cteRef, error) {
+	if c.SearchClause != nil || c.CycleClause != nil {
+		return nil, nil, pgerr.NotBuilt("SEARCH and CYCLE clauses of WITH queries are not supported")
+	}
 	id := p.ctes
 	p.ctes++
 	if sel := c.Ctequery.GetSelectStmt(); recursive && sel != nil && sel.Op == pg.SetOperation_SETOP_UNION && refersToTable(sel.Rarg, c.Ctename) {

@@ -40,17 +40,17 @@ func (w *contractWriter) schema() string {
 	w.line("CREATE TABLE log (id bigint PRIMARY KEY, n int NOT NULL);")
 	for i := range w.tables {
 		check := w.pick("", " CHECK (v < 5000)", " CHECK (v % 7 <> 6)")
-		w.line("CREATE TABLE t%d (k int PRIMARY KEY, v int NOT NULL%s, s text, j jsonb, l int[]);", i, check)
+		w.line("CREATE TABLE t%d (k int PRIMARY KEY, v int NOT NULL%s, ts text, tj jsonb, tl int[]);", i, check)
 		if w.rng.IntN(2) == 0 {
 			w.line("CREATE INDEX ON t%d (v, k);", i)
 		} else {
-			w.line("CREATE UNIQUE INDEX ON t%d (s, k);", i)
+			w.line("CREATE UNIQUE INDEX ON t%d (ts, k);", i)
 		}
 		if w.rng.IntN(2) == 0 {
 			w.line("CREATE FUNCTION g%d() RETURNS trigger LANGUAGE plpgsql AS $g$ BEGIN", i)
 			w.line("  IF TG_OP = 'DELETE' THEN RETURN OLD; END IF;")
 			w.line("  IF NEW.v %% 11 = 3 THEN RETURN NULL; END IF;")
-			w.line("  NEW.s := coalesce(NEW.s, '') || left(TG_NAME, 1); RETURN NEW;")
+			w.line("  NEW.ts := coalesce(NEW.ts, '') || left(TG_NAME, 1); RETURN NEW;")
 			w.line("END $g$;")
 			w.line("CREATE TRIGGER u%d BEFORE %s ON t%d FOR EACH ROW EXECUTE FUNCTION g%d();", i, w.pick("INSERT", "UPDATE", "INSERT OR UPDATE OR DELETE"), i, i)
 		}
@@ -93,7 +93,7 @@ func (w *contractWriter) statement(n, depth int) {
 	case 2:
 		w.line("INSERT INTO %s VALUES (%s, %s);", t, w.key(), w.number()) // may fail: 23505
 	case 3:
-		w.line("UPDATE %s SET v = v + %s, s = left(s || b, 40) WHERE k = %s RETURNING v INTO x;", t, w.number(), w.key())
+		w.line("UPDATE %s SET v = v + %s, ts = left(s || b, 40) WHERE k = %s RETURNING v INTO x;", t, w.number(), w.key())
 		w.line("x := coalesce(x, a);")
 	case 4:
 		w.line("DELETE FROM %s WHERE k = %s;", t, w.key())

@@ -54,6 +54,7 @@ bench: ## every benchmark for BENCHTIME
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 1h ./...
 
 conformance: packages ## compares with suites that others wrote; writes conformance/RESULTS.md
+	$(GO) run ./conformance/logictest
 	$(GO) run ./conformance/regress -v
 
 soak: ## hours of what `make test` runs for seconds

@@ -20,6 +20,7 @@ var (
 	out      = flag.String("out", "", "where the results go (default: RESULTS.md of the directory)")
 	only     = flag.String("files", "", "run these scripts only (separated by commas) and write no results unless -out says where")
 	binary   = flag.String("tallystick", "", "the program to test; built from this module if empty")
+	commit   = flag.String("commit", "", "the commit that the program of -tallystick is of, for the results; that of the working tree if it is built")
 	progress = flag.Bool("v", false, "tell what is run")
 )
 
@@ -87,6 +88,21 @@ func mainError() (err error) {
 	return compareAll(r, build)
 }
 
+// nodeCommit names the commit of the program that was tested.
+func nodeCommit() (string, error) {
+	if *commit != "" {
+		return *commit, nil
+	}
+	if *binary != "" {
+		return "unknown, of the program " + filepath.Base(*binary), nil
+	}
+	out, err := exec.Command("git", "-C", *dir, "describe", "--always", "--dirty", "--exclude=*").Output()
+	if err != nil {
+		return "", fmt.Errorf("git describe: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
 func fetch(build string) error {
 	cmd := exec.Command(filepath.Join(*dir, "regress", "fetch.sh"), build)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
@@ -148,6 +164,9 @@ func compareAll(r *runner, build string) error {
 		}
 	}
 	about := &run{version: r.pg.conn.Parameter("server_version"), commands: r.commands, crashes: r.crashes}
+	if about.commit, err = nodeCommit(); err != nil {
+		return err
+	}
 	if err := write(filepath.Join(build, "regress.txt"), func(w io.Writer) error { return writeDetails(w, all) }); err != nil {
 		return err
 	}

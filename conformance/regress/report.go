@@ -65,6 +65,7 @@ func percent(part, whole int) string {
 // run is what a report says about a run besides its outcomes.
 type run struct {
 	version  string // of PostgreSQL
+	commit   string // of the node
 	commands map[string]int
 	crashes  int
 }
@@ -82,7 +83,7 @@ func writeReport(out io.Writer, outcomes []*outcome, about *run) error {
 	fmt.Fprintf(w, "This file is written by `go run ./conformance/regress`. How statements are compared and what the\n"+
 		"classes mean is in `conformance/regress/doc.go`, the reasons of declared differences in `conformance/declared.txt`.\n\n")
 	fmt.Fprintf(w, "## PostgreSQL's regression tests\n\n")
-	fmt.Fprintf(w, "Reference: PostgreSQL %s in the same run, statement by statement.\n\n", about.version)
+	fmt.Fprintf(w, "Reference: PostgreSQL %s in the same run, statement by statement. The node is of commit %s.\n\n", about.version, about.commit)
 	judged := total.judged()
 	fmt.Fprintf(w, "- %d statements judged; **%d equal (%s %%)**, **%d equal or declared (%s %%)**\n", judged,
 		total.n[equal], percent(total.n[equal], judged),

@@ -110,7 +110,7 @@ func isDDL(n *pg.Node) bool {
 		*pg.Node_AlterTableStmt, *pg.Node_RenameStmt, *pg.Node_CreateEnumStmt, *pg.Node_AlterEnumStmt,
 		*pg.Node_CompositeTypeStmt, *pg.Node_CreateDomainStmt, *pg.Node_AlterDomainStmt, *pg.Node_CreateTrigStmt,
 		*pg.Node_CreateSchemaStmt, *pg.Node_CommentStmt, *pg.Node_CreateTableAsStmt, *pg.Node_GrantStmt,
-		*pg.Node_CreatePolicyStmt, *pg.Node_AlterPolicyStmt:
+		*pg.Node_CreatePolicyStmt, *pg.Node_AlterPolicyStmt, *pg.Node_CreateRangeStmt:
 		return true
 	}
 	return false
@@ -143,6 +143,8 @@ func (d *definer) execute(st parse.Statement) error {
 		return d.createTrigger(n.CreateTrigStmt, st)
 	case *pg.Node_CreateEnumStmt:
 		return d.createEnum(n.CreateEnumStmt)
+	case *pg.Node_CreateRangeStmt:
+		return d.createRange(n.CreateRangeStmt, st)
 	case *pg.Node_AlterEnumStmt:
 		return d.alterEnum(n.AlterEnumStmt)
 	case *pg.Node_CompositeTypeStmt:
@@ -212,7 +214,7 @@ func commandName(n *pg.Node) string {
 			return "GRANT"
 		}
 		return "REVOKE"
-	case *pg.Node_CreateEnumStmt, *pg.Node_CompositeTypeStmt:
+	case *pg.Node_CreateEnumStmt, *pg.Node_CompositeTypeStmt, *pg.Node_CreateRangeStmt:
 		return "CREATE TYPE"
 	case *pg.Node_CreateTrigStmt:
 		return "CREATE TRIGGER"

@@ -131,6 +131,8 @@ func (p placer) place(n *pg.Node) (bool, error) {
 		return p.freshName(n.CreateFunctionStmt.Funcname)
 	case *pg.Node_CreateEnumStmt:
 		return p.freshName(n.CreateEnumStmt.TypeName)
+	case *pg.Node_CreateRangeStmt:
+		return p.freshName(n.CreateRangeStmt.TypeName)
 	case *pg.Node_CreateDomainStmt:
 		return p.freshName(n.CreateDomainStmt.Domainname)
 	case *pg.Node_CompositeTypeStmt:

@@ -129,7 +129,7 @@ func (d *definer) schemaMembers(schema string) []dependent {
 	var who []dependent
 	shown := " depends on schema " + schema
 	for _, t := range d.catalog().Types() {
-		if t.Schema == schema {
+		if t.Schema == schema && t.Kind != catalog.MultirangeType {
 			who = append(who, dependent{typ: t, text: "type " + schema + "." + t.Name + shown})
 		}
 	}

@@ -419,6 +419,10 @@ func uses(t *datum.Desc, oid catalog.OID) bool {
 		return uses(t.Elem, oid)
 	case t.Kind == datum.Domain:
 		return uses(t.Base.Desc, oid)
+	case t.IsRange():
+		return uses(t.Sub, oid)
+	case t.IsMultirange():
+		return uses(t.Range, oid)
 	}
 	return slices.ContainsFunc(t.Fields, func(f datum.Field) bool { return uses(f.Type.Desc, oid) })
 }
@@ -428,7 +432,12 @@ func (d *definer) typeDependents(desc *datum.Desc) []dependent {
 	var who []dependent
 	shown := "type " + desc.Name
 	is := func(t datum.Type) bool {
-		return t.Desc != nil && (t.OID == desc.OID || t.IsArray() && t.Elem.OID == desc.OID)
+		d := t.Desc
+		if d != nil && d.IsArray() {
+			d = d.Elem
+		}
+		// A multirange type goes with its range type.
+		return d != nil && (d.OID == desc.OID || d.IsMultirange() && d.Range.OID == desc.OID)
 	}
 	for _, t := range d.catalog().Tables() {
 		for i := range t.Columns {
@@ -446,7 +455,7 @@ func (d *definer) typeDependents(desc *datum.Desc) []dependent {
 		}
 	}
 	for _, t := range d.catalog().Types() {
-		if t.Kind == catalog.DomainType && is(t.Desc.Base) {
+		if t.Kind == catalog.DomainType && is(t.Desc.Base) || t.Kind == catalog.RangeType && is(datum.T(t.Desc.Sub)) {
 			who = append(who, dependent{typ: t, text: "type " + t.Name + " depends on " + shown})
 		}
 		for i := range t.Fields {
@@ -490,6 +499,10 @@ func (d *definer) dropType(n *pg.DropStmt, o *pg.Node) error {
 	if isDomain && t.Kind != catalog.DomainType {
 		return pgerr.New(pgerr.WrongObjectType, "%s is not a domain", datum.QuoteIdent(t.Name))
 	}
+	if t.Kind == catalog.MultirangeType {
+		return pgerr.New(pgerr.DependentObjectsStillExist, "cannot drop type %s because type %s requires it", t.Name, t.Desc.Range.Name).
+			WithHint("You can drop type %s instead.", t.Desc.Range.Name)
+	}
 	return d.removeType(t, n.Behavior)
 }
 
@@ -497,6 +510,9 @@ func (d *definer) dropType(n *pg.DropStmt, o *pg.Node) error {
 func (d *definer) removeType(t *catalog.Type, behavior pg.DropBehavior) error {
 	if err := d.settleDependents("type "+t.Name, d.typeDependents(t.Desc), behavior); err != nil {
 		return err
+	}
+	if t.Kind == catalog.RangeType {
+		return d.editor.DropRange(t)
 	}
 	return d.editor.DropType(t)
 }

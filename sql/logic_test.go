@@ -139,7 +139,7 @@ func (db *database) statement(b *strings.Builder, st parse.Statement) error {
 		}
 		return db.query(b, st)
 	case *pg.Node_CreateStmt, *pg.Node_IndexStmt, *pg.Node_DropStmt, *pg.Node_AlterTableStmt, *pg.Node_ViewStmt, *pg.Node_RenameStmt,
-		*pg.Node_CreateEnumStmt, *pg.Node_AlterEnumStmt, *pg.Node_CompositeTypeStmt, *pg.Node_CreateDomainStmt, *pg.Node_AlterDomainStmt,
+		*pg.Node_CreateEnumStmt, *pg.Node_AlterEnumStmt, *pg.Node_CompositeTypeStmt, *pg.Node_CreateDomainStmt, *pg.Node_AlterDomainStmt, *pg.Node_CreateRangeStmt,
 		*pg.Node_CreateSchemaStmt, *pg.Node_CommentStmt, *pg.Node_CreateFunctionStmt, *pg.Node_CreateTrigStmt, *pg.Node_CreateTableAsStmt:
 		return db.block(func(env *exec.Env) error {
 			return db.engine.Script(env, "admin", st.Text, func(e *pgerr.Error) { fmt.Fprintf(b, "NOTICE:  %s\n", e.Code) })

@@ -72,6 +72,9 @@ func FindCast(src, dst *datum.Desc, ctx CastContext) (Cast, bool) {
 	if c, ok := arrayCast(s, d, ctx); ok {
 		return c, true
 	}
+	if c, ok := multirangeCast(s, d); ok {
+		return c, c.Context.allows(ctx)
+	}
 	if d.Category == 'S' && Assignment.allows(ctx) {
 		return Cast{Source: src, Target: dst, Context: Assignment, Method: ByIO}, true
 	}

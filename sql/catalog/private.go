@@ -104,7 +104,7 @@ func (r *resolver) known(oid OID) bool {
 		return r.known(elem)
 	}
 	if t, ok := r.c.typeOID[oid]; ok {
-		return (t.Kind != DomainType || r.known(t.BaseOID)) && r.knownColumns(t.Fields)
+		return (t.BaseOID == 0 || r.known(t.BaseOID)) && r.knownColumns(t.Fields)
 	}
 	t, ok := r.c.rowOID[oid]
 	return ok && r.knownColumns(t.Columns)

@@ -129,6 +129,9 @@ func (c *Catalog) addRow(key, value []byte, v mvcc.Version) error {
 		if err := unmarshal(value, f); err != nil {
 			return err
 		}
+		if f.OID == 0 { // of a range type; see constructorKey
+			return nil
+		}
 		f.key = FuncName(f.Schema, f.Name)
 		c.addFunc(f)
 		return nil

@@ -75,6 +75,11 @@ func EraseTemp(txn *mvcc.Txn, c *Catalog, which func(schema string) bool) error 
 			if err := erase(typeKey(t.Schema, t.Name)); err != nil {
 				return err
 			}
+			if t.constructs() {
+				if err := erase(constructorKey(t)); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	for _, f := range c.AllFuncs() {

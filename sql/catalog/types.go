@@ -18,6 +18,9 @@ const (
 	EnumType      TypeKind = "e"
 	DomainType    TypeKind = "d"
 	CompositeType TypeKind = "c"
+	RangeType     TypeKind = "r"
+	// MultirangeType has a row beside that of its range type.
+	MultirangeType TypeKind = "m"
 )
 
 // Type is a user-defined type.
@@ -30,7 +33,8 @@ type Type struct {
 	Owner  string
 	// Labels of an enum in sort order.
 	Labels []datum.EnumLabel `json:",omitempty"`
-	// BaseOID and BaseMod are what a domain is based on.
+	// BaseOID and BaseMod are what a domain is based on; BaseOID is the subtype of
+	// a range type, and the range type of a multirange type.
 	BaseOID OID    `json:",omitempty"`
 	BaseMod int32  `json:",omitempty"`
 	NotNull bool   `json:",omitempty"`
@@ -40,6 +44,10 @@ type Type struct {
 	// Relation is the OID of a composite type in pg_class, Fields its attributes.
 	Relation OID      `json:",omitempty"`
 	Fields   []Column `json:",omitempty"`
+	// Multirange is the OID of the multirange type of a range type, SubtypeDiff
+	// that of the function which subtracts bounds, 0 if there is none.
+	Multirange  OID `json:",omitempty"`
+	SubtypeDiff OID `json:",omitempty"`
 
 	Desc *datum.Desc `json:"-"`
 
@@ -57,14 +65,14 @@ func MissingType(schema, name string) []rwset.Read {
 	return append(pointRead(typeKey(schema, name)), pointRead(relationKey(schema, name))...)
 }
 
-// Type finds an enum, domain or composite type by name; not the row type of a
+// Type finds an enum, domain, composite, range or multirange type by name; not the row type of a
 // table.
 func (c *Catalog) Type(schema, name string) (*Type, bool) {
 	t, ok := c.types[c.named(schema, name)]
 	return t, ok
 }
 
-// UserTypeByOID finds an enum, domain or composite type.
+// UserTypeByOID finds a type that has a row of its own.
 func (c *Catalog) UserTypeByOID(oid OID) (*Type, bool) {
 	t, ok := c.typeOID[oid]
 	return t, ok
@@ -202,6 +210,13 @@ func (r *resolver) userType(t *Type) (*datum.Desc, error) {
 		}
 		t.Desc = datum.NewDomain(t.OID, name, datum.Type{Desc: base, Mod: t.BaseMod})
 		t.key = r.reads(t.key, base)
+	case RangeType:
+		return r.rangeType(t)
+	case MultirangeType:
+		if _, err := r.desc(t.BaseOID); err != nil {
+			return nil, err
+		}
+		return t.Desc, nil
 	default:
 		if err := r.columns(t.Fields, &t.key); err != nil {
 			return nil, err
@@ -342,7 +357,7 @@ func (c *Catalog) resolveFunc(f *Func) error {
 	return nil
 }
 
-// PutType creates or replaces a type.
+// PutType creates or replaces a type; [Editor.PutRange] creates a range type.
 func (e *Editor) PutType(t *Type) error {
 	if err := e.catalog.resolveColumns(t.Name, t.Fields); err != nil {
 		return err

@@ -8,9 +8,11 @@ import (
 // The functions behind the external forms of users' types, by pg_type.typtype
 // (pg_proc.dat); array types have array_in and its like.
 var userCodecs = map[datum.Kind][4]int64{
-	datum.Enum:      {3506, 3507, 3532, 3533},
-	datum.Composite: {2290, 2291, 2402, 2403},
-	datum.Domain:    {2597, 0, 2598, 0}, // output and send are those of the base type
+	datum.Enum:       {3506, 3507, 3532, 3533},
+	datum.Composite:  {2290, 2291, 2402, 2403},
+	datum.Domain:     {2597, 0, 2598, 0}, // output and send are those of the base type
+	datum.Range:      {3834, 3835, 3836, 3837},
+	datum.Multirange: {4231, 4232, 4233, 4234},
 }
 
 const defaultTypeDelimiter = ','

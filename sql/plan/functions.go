@@ -214,6 +214,12 @@ func (p *planner) candidates(parts []string, loc int32) ([]callee, error) {
 		for _, f := range p.opts.Catalog.Funcs(schema, name) {
 			list = append(list, callee{user: f})
 		}
+		if t := p.opts.Catalog.Constructed(schema, name); t != nil {
+			p.note(t.Reads())
+			for _, f := range builtin.Constructors(t.Desc) {
+				list = append(list, callee{builtin: f})
+			}
+		}
 	}
 	switch len(parts) {
 	case 1:

@@ -173,7 +173,8 @@ func (x *pathExec) likeRegex(n *datum.PathNode, it pathItem) (pathBool, error) {
 		if err != nil {
 			return 0, err
 		}
-		return pathTruth(r.re.MatchString(s)), nil
+		found, err := r.match(x.c, s)
+		return pathTruth(found), err
 	})
 }
 

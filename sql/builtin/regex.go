@@ -2,8 +2,6 @@ package builtin
 
 import (
 	"cmp"
-	"regexp"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/tallystick/tallystick/sql/datum"
@@ -26,17 +24,57 @@ func parseFlags(flags string) (opt reOptions, global bool, err error) {
 	return opt, global, nil
 }
 
+// scanner searches one text for matches of an expression.
+type scanner struct {
+	c *Ctx
+	r *regex
+	s string
+	m *reMatcher // made when it is needed
+}
+
+func (r *regex) scan(c *Ctx, s string) scanner { return scanner{c: c, r: r, s: s} }
+
+func (x *scanner) matcher() *reMatcher {
+	if x.m == nil {
+		x.m = x.r.own.matcher(x.c, x.s)
+	}
+	return x.m
+}
+
 // search finds the first match that begins at or behind byte offset at: the
-// bounds of the match and of its groups, -1 for groups that took no part.
+// bounds of the match and of its groups, -1 for groups that took no part; nil if
+// there is none.
+func (x *scanner) search(at int) ([]int, error) {
+	if x.r.re == nil {
+		return x.matcher().find(at)
+	}
+	m := x.r.search(x.s, at)
+	if m == nil || x.r.groups == 0 {
+		return m, nil
+	}
+	return x.matcher().within(m[0], m[1])
+}
+
+// match tells whether the expression matches anywhere in a text.
+func (r *regex) match(c *Ctx, s string) (bool, error) {
+	if r.test != nil {
+		return r.test.MatchString(s), nil
+	}
+	m, err := r.own.matcher(c, s).find(0)
+	return m != nil, err
+}
+
+// search finds the bounds of the first match that begins at or behind byte offset
+// at.
 func (r *regex) search(s string, at int) []int {
 	if at == 0 {
-		return r.re.FindStringSubmatchIndex(s)
+		return r.re.FindStringIndex(s)
 	}
 	if r.after == nil {
-		return shift(r.re.FindStringSubmatchIndex(s[at:]), at)
+		return shift(r.re.FindStringIndex(s[at:]), at)
 	}
 	_, n := utf8.DecodeLastRuneInString(s[:at])
-	m := shift(r.after.FindStringSubmatchIndex(s[at-n:]), at-n)
+	m := shift(r.after.FindStringIndex(s[at-n:]), at-n)
 	if m != nil {
 		_, n := utf8.DecodeRuneInString(s[m[0]:])
 		m[0] += n
@@ -46,9 +84,7 @@ func (r *regex) search(s string, at int) []int {
 
 func shift(m []int, by int) []int {
 	for i := range m {
-		if m[i] >= 0 {
-			m[i] += by
-		}
+		m[i] += by
 	}
 	return m
 }
@@ -58,13 +94,14 @@ func shift(m []int, by int) []int {
 // search may read to the end of the text though its match is short, so every
 // one is charged for.
 func (r *regex) each(c *Ctx, s string, at int, f func(m []int) bool) error {
+	x := r.scan(c, s)
 	for at <= len(s) {
 		if err := c.Budget.Spend(1 + int64(len(s)-at)*r.weight/256); err != nil {
 			return err
 		}
-		m := r.search(s, at)
-		if m == nil || !f(m) {
-			return nil
+		m, err := x.search(at)
+		if err != nil || m == nil || !f(m) {
+			return err
 		}
 		if at = m[1]; m[1] == m[0] {
 			if at == len(s) {
@@ -89,25 +126,14 @@ func regexCharged(c *Ctx, text, pattern string, opt reOptions) (*regex, error) {
 	return r, c.Budget.Spend(int64(len(text)) * r.weight / 64)
 }
 
-// regexFor compiles for a function that shows the extent of matches.
-func regexFor(c *Ctx, text, pattern string, opt reOptions) (*regex, error) {
-	r, err := regexCharged(c, text, pattern, opt)
-	if err != nil {
-		return nil, err
-	}
-	if r.mixed {
-		return nil, pgerr.NotBuilt("regular expressions that mix greedy and non-greedy quantifiers are not supported here")
-	}
-	return r, nil
-}
-
 func regexMatch(not, fold bool) Eval {
 	return func(c *Ctx, a []datum.Datum) (datum.Datum, error) {
 		r, err := regexCharged(c, a[0].Str(), a[1].Str(), reOptions{fold: fold})
 		if err != nil {
 			return datum.Null, err
 		}
-		return datum.Bool(r.re.MatchString(a[0].Str()) != not), nil
+		found, err := r.match(c, a[0].Str())
+		return datum.Bool(found != not), err
 	}
 }
 
@@ -120,7 +146,8 @@ func regexpLike(c *Ctx, a []datum.Datum) (datum.Datum, error) {
 	if err != nil {
 		return datum.Null, err
 	}
-	return datum.Bool(r.re.MatchString(a[0].Str())), nil
+	found, err := r.match(c, a[0].Str())
+	return datum.Bool(found), err
 }
 
 func flagsWithoutGlobal(function string, a []datum.Datum, i int) (reOptions, error) {
@@ -163,13 +190,14 @@ func regexpMatch(c *Ctx, a []datum.Datum) (datum.Datum, error) {
 		return datum.Null, err
 	}
 	s := a[0].Str()
-	r, err := regexFor(c, s, a[1].Str(), opt)
+	r, err := regexCharged(c, s, a[1].Str(), opt)
 	if err != nil {
 		return datum.Null, err
 	}
-	m := r.search(s, 0)
-	if m == nil {
-		return datum.Null, nil
+	x := r.scan(c, s)
+	m, err := x.search(0)
+	if m == nil || err != nil {
+		return datum.Null, err
 	}
 	return groupsOf(r, s, m), nil
 }
@@ -184,7 +212,7 @@ func regexpMatches(c *Ctx, a []datum.Datum, emit func([]datum.Datum) error) erro
 		}
 	}
 	s := a[0].Str()
-	r, err := regexFor(c, s, a[1].Str(), opt)
+	r, err := regexCharged(c, s, a[1].Str(), opt)
 	if err != nil {
 		return err
 	}
@@ -200,42 +228,16 @@ func regexpMatches(c *Ctx, a []datum.Datum, emit func([]datum.Datum) error) erro
 // substringRegex is substring(text from pattern): the first group, or the match.
 func substringRegex(c *Ctx, a []datum.Datum) (datum.Datum, error) {
 	s, pattern := a[0].Str(), a[1].Str()
-	// What SUBSTRING ... SIMILAR makes: a first part as short, a second as long
-	// as possible.
-	if rest, ok := strings.CutPrefix(pattern, "^(?:"); ok && strings.Contains(rest, "){1,1}?(") {
-		return substringSimilar(c, s, rest)
-	}
-	r, err := regexFor(c, s, pattern, reOptions{})
+	r, err := regexCharged(c, s, pattern, reOptions{})
 	if err != nil {
 		return datum.Null, err
 	}
-	m := r.search(s, 0)
-	if m == nil {
-		return datum.Null, nil
+	x := r.scan(c, s)
+	m, err := x.search(0)
+	if m == nil || err != nil {
+		return datum.Null, err
 	}
 	return piece(s, m, min(r.groups, 1)), nil
-}
-
-func substringSimilar(c *Ctx, s, rest string) (datum.Datum, error) {
-	before, after, _ := strings.Cut(rest, "){1,1}?(")
-	head, err := regexFor(c, s, before, reOptions{})
-	if err != nil {
-		return datum.Null, err
-	}
-	tail, err := regexFor(c, s, "("+after, reOptions{})
-	if err != nil {
-		return datum.Null, err
-	}
-	// U makes the quantifiers of the first part take as little as they can.
-	re, err := regexp.Compile("^(?U:" + head.re.String() + ")" + tail.re.String())
-	if err != nil {
-		return datum.Null, goRegexError(err)
-	}
-	m := re.FindStringSubmatchIndex(s)
-	if m == nil {
-		return datum.Null, nil
-	}
-	return piece(s, m, 1), nil
 }
 
 // startArg checks the start argument of the regexp functions.
@@ -300,7 +302,7 @@ func regexpReplace(extended bool) Eval {
 				global = global || g && len(a) <= 4
 			}
 		}
-		r, err := regexFor(c, s, a[1].Str(), opt)
+		r, err := regexCharged(c, s, a[1].Str(), opt)
 		if err != nil {
 			return datum.Null, err
 		}
@@ -387,7 +389,7 @@ func splitter(c *Ctx, function string, a []datum.Datum) (*regex, error) {
 	if err != nil {
 		return nil, err
 	}
-	return regexFor(c, a[0].Str(), a[1].Str(), opt)
+	return regexCharged(c, a[0].Str(), a[1].Str(), opt)
 }
 
 func regexpSplitToArray(c *Ctx, a []datum.Datum) (datum.Datum, error) {
@@ -428,7 +430,7 @@ func regexpCount(c *Ctx, a []datum.Datum) (datum.Datum, error) {
 	if err != nil {
 		return datum.Null, err
 	}
-	r, err := regexFor(c, s, a[1].Str(), opt)
+	r, err := regexCharged(c, s, a[1].Str(), opt)
 	if err != nil {
 		return datum.Null, err
 	}
@@ -472,7 +474,7 @@ func regexpInstr(c *Ctx, a []datum.Datum) (datum.Datum, error) {
 	if err != nil {
 		return datum.Null, err
 	}
-	r, err := regexFor(c, s, a[1].Str(), opt)
+	r, err := regexCharged(c, s, a[1].Str(), opt)
 	if err != nil {
 		return datum.Null, err
 	}
@@ -504,7 +506,7 @@ func regexpSubstr(c *Ctx, a []datum.Datum) (datum.Datum, error) {
 	if err != nil {
 		return datum.Null, err
 	}
-	r, err := regexFor(c, s, a[1].Str(), opt)
+	r, err := regexCharged(c, s, a[1].Str(), opt)
 	if err != nil {
 		return datum.Null, err
 	}

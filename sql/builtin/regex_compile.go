@@ -12,13 +12,12 @@ import (
 	"github.com/tallystick/tallystick/sql/pgerr"
 )
 
-// PostgreSQL's advanced regular expressions run on Go's regexp, whose matching
-// time is linear in the text: a contract cannot be stalled by a pattern. The
-// translation refuses (0A000) what that engine lacks: back references,
-// lookaround, and - where the extent of a match shows - greedy and non-greedy
-// quantifiers in one expression. A greedy expression finds the leftmost-longest
-// match as in PostgreSQL; among equally long ones, alternatives that are plain
-// strings are tried longest first.
+// PostgreSQL's advanced regular expressions. Which matches an expression has, and
+// what its groups are, is decided by areRegex, which follows PostgreSQL's engine.
+// Where that comes to the leftmost-longest match, Go's regexp finds it, which is
+// faster; only the groups are then left. Both take time linear in the text to find
+// a match, unless there are back references, so that a contract cannot be stalled
+// by a pattern; all work is charged to the step budget.
 
 // reOptions are the options of one expression: function flags and embedded ones.
 type reOptions struct {
@@ -31,13 +30,16 @@ type reOptions struct {
 
 // regex is a compiled expression.
 type regex struct {
-	re     *regexp.Regexp
+	own    *areRegex
 	groups int
+	// re finds the bounds of matches; nil if only own does.
+	re *regexp.Regexp
 	// after matches one character and then the expression: it finds matches
 	// behind the beginning of a text, where ^ and \b look back. Nil if the
 	// expression never does.
 	after *regexp.Regexp
-	mixed bool // greedy and non-greedy quantifiers
+	// test tells whether there is a match at all; nil if only own does.
+	test *regexp.Regexp
 	// weight is the cost of matching one piece of text, by the size of the
 	// automaton.
 	weight int64
@@ -88,29 +90,55 @@ func translateRegex(pattern string, opt reOptions) (*regex, error) {
 		return nil, err
 	}
 	if t.opt.literal {
-		t.out.WriteString(regexp.QuoteMeta(t.in))
-	} else if err := t.run(); err != nil {
+		quoted := t.literalPattern()
+		t.opt.literal, t.opt.expanded, t.in = false, false, quoted
+	}
+	own, err := compileARE(t.in, t.opt)
+	if err != nil {
 		return nil, err
 	}
+	r := &regex{own: own, groups: own.groups, weight: 1 + int64(len(pattern))/32}
+	if own.refers || t.run() != nil {
+		return r, nil // what Go's syntax lacks
+	}
+	return r, r.translated(&t)
+}
+
+// translated takes over what the translator has made for Go.
+func (r *regex) translated(t *reTranslator) error {
 	src := t.flags() + t.out.String()
+	r.weight = 1 + int64(len(src)+t.repeats)/32
 	re, err := regexp.Compile(src)
 	if err != nil {
-		return nil, goRegexError(err)
+		return nil // larger than Go admits
 	}
-	if !t.lazy {
-		re.Longest()
+	r.test = re
+	if !r.own.simple() {
+		return nil
 	}
-	r := &regex{re: re, groups: re.NumSubexp(), mixed: t.lazy && (t.greedy || t.alternation)}
-	r.weight = 1 + int64(len(src)+t.repeats)/32
+	re.Longest()
 	if t.looksBack {
-		if r.after, err = regexp.Compile("(?s:.)(?:" + src + ")"); err != nil {
-			return nil, goRegexError(err)
+		after, err := regexp.Compile("(?s:.)(?:" + src + ")")
+		if err != nil {
+			return nil
 		}
-		if !t.lazy {
-			r.after.Longest()
-		}
+		after.Longest()
+		r.after = after
 	}
-	return r, nil
+	r.re = re
+	return nil
+}
+
+// literalPattern is an expression for the text of a literal one.
+func (t *reTranslator) literalPattern() string {
+	var b strings.Builder
+	for _, c := range t.in {
+		if c < utf8.RuneSelf && !isWordRune(c) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
 }
 
 // goRegexError words a complaint of Go's parser as PostgreSQL does.
@@ -312,7 +340,7 @@ func (t *reTranslator) quantifier(q string) error {
 	if !t.atom {
 		return regexError("quantifier operand invalid")
 	}
-	t.atom = false
+	t.atom, t.atomWord = false, t.atomWord && q == "+"
 	if strings.HasPrefix(t.in, "?") {
 		q += t.take(1)
 		t.lazy = true
@@ -344,7 +372,7 @@ func (t *reTranslator) bound() error {
 	if !ok || n < m {
 		return regexError("invalid repetition count(s)")
 	}
-	t.atom = false
+	t.atom, t.atomWord = false, t.atomWord && m > 0
 	t.repeats += n * 4
 	lazy := strings.HasPrefix(t.in, "?")
 	if lazy {

@@ -63,7 +63,7 @@ soak: ## hours of what `make test` runs for seconds
 	$(GO) test -count=1 -timeout 48h -run TestMutants ./ordering/pbft -mutant-first 1 -mutant-seeds 5000
 	TALLYSTICK_SOAK=$(SOAK_CHAINS) TALLYSTICK_SEED=$(SOAK_FIRST) $(GO) test -count=1 -timeout 24h -run 'TestSimulate$$' -v ./server
 	TALLYSTICK_SOAK_BLOCKS=10000 $(GO) test -count=1 -timeout 24h -run '^TestRandomContracts$$' -v ./server/chain
-	TALLYSTICK_NET_SOAK=10m $(GO) test -count=1 -timeout 1h -run '^TestNetwork$$' -v ./cmd/tallystick
+	TALLYSTICK_NET_SOAK=10m $(GO) test -count=1 -timeout 1h -run '^TestNetwork(PBFT)?$$' -v ./cmd/tallystick
 
 clean: ## removes what was built, not the data of `make dev`
 	rm -rf bin

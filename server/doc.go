@@ -10,6 +10,8 @@
 //	blocks/    block store: pgblockstore-*
 //	state/     row versions (Pebble), a function of the blocks
 //	raft/      log, vote and snapshots of the orderer (--orderer raft only)
+//	pbft/      votes of the orderer (--orderer pbft only); without them an orderer
+//	           among others does not start again
 //	private/   row versions of schema private, which is this node's alone
 //
 // The block store is the log of what is replicated; the state is rebuilt by

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/tallystick/tallystick/blockstore/block"
 )
 
 // The names in a data directory; see the package comment.
@@ -19,7 +21,8 @@ const (
 	keysName    = "keys"
 	blocksName  = "blocks"
 	stateName   = "state"
-	raftName    = "raft"
+	raftName    = block.OrdererRaft
+	pbftName    = block.OrdererPBFT
 	privateName = "private"
 	tempName    = "tmp"
 
@@ -38,7 +41,9 @@ func (l layout) state() string   { return filepath.Join(l.dir, stateName) }
 
 // temp is where queries keep what exceeds work_mem; it is emptied at every start.
 func (l layout) temp() string { return filepath.Join(l.dir, tempName) }
-func (l layout) raft() string { return filepath.Join(l.dir, raftName) }
+
+// orderer is where an orderer of a protocol keeps what it needs beside the blocks.
+func (l layout) orderer(protocol string) string { return filepath.Join(l.dir, protocol) }
 
 // private is schema private: the one part of the directory that neither the
 // blocks nor another node can restore.
@@ -72,7 +77,7 @@ func (l layout) create() error {
 		switch e.Name() {
 		case lockName, keysName, genesisTempName:
 			// What an interrupted first start leaves.
-		case blocksName, stateName, raftName, privateName, tempName:
+		case blocksName, stateName, raftName, pbftName, privateName, tempName:
 			return fmt.Errorf("server: %s has %s and no %s: it is damaged, or the rest of a copy", l.dir, e.Name(), genesisName)
 		default:
 			return fmt.Errorf("server: %s is not empty and is no data directory (it has %s)", l.dir, e.Name())

@@ -152,17 +152,17 @@ func (n *Node) startOrdering(l layout) error {
 	if err != nil {
 		return err
 	}
-	return n.orderWith(signer, l.raft())
+	return n.orderWith(signer, l.orderer(n.genesis.Params.Orderer))
 }
 
-// orderWith starts the orderer with a key; raftDir is where orderer raft keeps its
-// log.
-func (n *Node) orderWith(signer *identity.Signer, raftDir string) error {
+// orderWith starts the orderer with a key; dir is where it keeps what it needs
+// beside the blocks.
+func (n *Node) orderWith(signer *identity.Signer, dir string) error {
 	cut := cutter.FromParams(&n.genesis.Params)
 	cut.MaxInFlight = maxInFlight
 	var err error
 	if n.orderer, err = startOrderer(loneOrdererConfig(ordererConfig{
-		genesis: n.genesis, signer: signer, blocks: n.blocks, cutter: cut, dir: raftDir, log: n.log, schedule: n.state.chain.Schedule(),
+		genesis: n.genesis, signer: signer, blocks: n.blocks, cutter: cut, dir: dir, log: n.log, schedule: n.state.chain.Schedule(),
 	})); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tallystick/tallystick/identity"
 	"github.com/tallystick/tallystick/ordering"
 	"github.com/tallystick/tallystick/ordering/cutter"
+	"github.com/tallystick/tallystick/ordering/pbft"
 	"github.com/tallystick/tallystick/ordering/raft"
 	"github.com/tallystick/tallystick/ordering/solo"
 	"github.com/tallystick/tallystick/sql/pgerr"
@@ -35,13 +36,17 @@ type ordererConfig struct {
 	log     *slog.Logger
 	// schedule has the configurations of the chain up to the store's last block.
 	schedule *block.Schedule
-	// The rest is for protocols of several orderers: the directory of their log,
-	// all of them with this one, and how they reach each other.
-	dir       string
-	address   string
-	peers     []raft.Peer
-	listener  net.Listener
-	dial      func(ctx context.Context, address string) (net.Conn, error)
+	// The rest is for protocols of several orderers: the directory of their log or
+	// votes, all of them with this one, and how they reach each other.
+	dir      string
+	address  string
+	peers    []raft.Peer
+	listener net.Listener
+	dial     func(ctx context.Context, address string) (net.Conn, error)
+	// dialKey and identify are for protocols that know each other by their keys;
+	// nil for an orderer that is alone.
+	dialKey   func(ctx context.Context, orderer identity.PublicKey) (net.Conn, error)
+	identify  func(net.Conn) (identity.PublicKey, error)
 	election  time.Duration // 0 is the protocol's default
 	unwatched bool          // no node tells how far it has processed blocks
 }
@@ -69,6 +74,8 @@ func startOrderer(c ordererConfig) (embedded, error) {
 			Dir: c.dir, Bootstrap: c.peers, Address: c.address, Listener: c.listener, Dial: c.dial,
 			ElectionTimeout: c.election, IgnoreDone: c.unwatched, Cutter: c.cutter, Remember: params.ValidityWindow, Logger: c.log,
 		})
+	case block.OrdererPBFT:
+		return startReplica(&c, pbft.Protocol, tip)
 	default:
 		return nil, pgerr.NotBuilt("orderers of protocol %s are not available yet", params.Orderer).
 			WithDetail("The network was made with it, and this version cannot run it.")

@@ -10,13 +10,18 @@ import (
 	"github.com/tallystick/tallystick/blockstore/block"
 )
 
-// TestRaftDev: a network with the raft orderer goes on after a restart, also when
-// its state is rebuilt, and nothing is ordered twice.
-func TestRaftDev(t *testing.T) {
+// TestRaftDev and TestPBFTDev: a network with one orderer of a protocol for several
+// goes on after a restart, also when its state is rebuilt, and nothing is ordered
+// twice.
+func TestRaftDev(t *testing.T) { testDev(t, block.OrdererRaft) }
+
+func TestPBFTDev(t *testing.T) { testDev(t, block.OrdererPBFT) }
+
+func testDev(t *testing.T, protocol string) {
 	dir := filepath.Join(t.TempDir(), "data")
 	start := func() *running {
 		t.Helper()
-		n, err := openNode(dir, Choices{Orderer: block.OrdererRaft}, io.Discard)
+		n, err := openNode(dir, Choices{Orderer: protocol}, io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +33,7 @@ func TestRaftDev(t *testing.T) {
 	}
 	r := start()
 	r.work()
-	if got := r.orderer.Status().Protocol; got != block.OrdererRaft {
+	if got := r.orderer.Status().Protocol; got != protocol {
 		t.Errorf("protocol %s", got)
 	}
 	_, hash, state := r.state.chain.Tip()

@@ -16,6 +16,7 @@ import (
 	"github.com/tallystick/tallystick/ordering"
 	"github.com/tallystick/tallystick/ordering/cutter"
 	"github.com/tallystick/tallystick/ordering/raft"
+	"github.com/tallystick/tallystick/ordering/replica"
 	"github.com/tallystick/tallystick/server/home"
 	"github.com/tallystick/tallystick/server/peer"
 )
@@ -109,7 +110,7 @@ func (o *Orderer) start(conf *home.OrdererConfig) error {
 	}
 	c := ordererConfig{
 		genesis: o.member.Genesis, signer: signer, blocks: o.blocks, cutter: cutter.FromParams(&o.member.Genesis.Params),
-		dir: layout{conf.Data}.raft(), log: o.log, schedule: o.schedule, unwatched: true,
+		dir: layout{conf.Data}.orderer(o.member.Genesis.Params.Orderer), log: o.log, schedule: o.schedule, unwatched: true,
 	}
 	if err := o.connectCluster(&c, conf); err != nil {
 		return err
@@ -135,7 +136,7 @@ func (o *Orderer) start(conf *home.OrdererConfig) error {
 // connectCluster says how the orderers reach each other: by mutual TLS, each
 // checking that the other is an orderer of the network.
 func (o *Orderer) connectCluster(c *ordererConfig, conf *home.OrdererConfig) error {
-	byAddress := map[string]identity.UserID{}
+	byAddress, addresses := map[string]identity.UserID{}, map[identity.PublicKey]string{}
 	for _, org := range o.member.Network.Orgs {
 		for _, n := range org.Orderers {
 			u := identity.UserID{Org: org.Name, Name: n.Name}
@@ -146,7 +147,7 @@ func (o *Orderer) connectCluster(c *ordererConfig, conf *home.OrdererConfig) err
 			if other, twice := byAddress[n.Cluster]; twice {
 				return fmt.Errorf("%s: %s and %s have one cluster address", home.NetworkFile, other, u)
 			}
-			byAddress[n.Cluster] = u
+			byAddress[n.Cluster], addresses[r.Key] = u, n.Cluster
 			c.peers = append(c.peers, raft.Peer{Key: r.Key, Address: n.Cluster})
 			if u == o.member.User {
 				c.address = n.Cluster
@@ -172,6 +173,14 @@ func (o *Orderer) connectCluster(c *ordererConfig, conf *home.OrdererConfig) err
 		d := tls.Dialer{Config: o.member.Verifier.Client(o.member.Pair, u, identity.Orderer)}
 		return d.DialContext(ctx, "tcp", address)
 	}
+	c.dialKey = func(ctx context.Context, key identity.PublicKey) (net.Conn, error) {
+		address, ok := addresses[key]
+		if !ok {
+			return nil, fmt.Errorf("no orderer of %s has key %s", home.NetworkFile, key)
+		}
+		return c.dial(ctx, address)
+	}
+	c.identify = identifyOrderer(o.member.Verifier)
 	return nil
 }
 
@@ -185,9 +194,14 @@ func (o *Orderer) status() peer.Status {
 	if b, err := o.blocks.Get(st.Height); err == nil {
 		s.Hash = b.Hash().String()
 	}
-	if r, ok := o.orderer.(*raft.Orderer); ok {
+	switch r := o.orderer.(type) {
+	case *raft.Orderer:
 		if leader, known := r.Leader(); known {
 			s.Leader = o.nameOf(leader.Key)
+		}
+	case *replica.Replica:
+		if primary, known := r.Primary(); known {
+			s.Leader = o.nameOf(primary)
 		}
 	}
 	return s

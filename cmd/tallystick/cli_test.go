@@ -58,7 +58,6 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"nonsense", `unknown command "nonsense"`},
 		{"dev", `"data" not set`},
 		{"dev --data " + data + " extra", "unknown command"},
-		{"dev --data " + data + " --orderer pbft", "SQLSTATE 0A000"},
 		{"dev --data " + data + " --orderer zyzzyva", "SQLSTATE 0A000"},
 		{"dev --data " + data + " --http 127.0.0.1:8080", "SQLSTATE 0A000"},
 		{"dev --data " + data + " --flow sideways", "order-then-execute, execute-order-in-parallel"},

@@ -70,7 +70,7 @@ func devChoices(c *server.Choices) []devChoice {
 		{"flow", "how transactions reach a block", &c.Flow,
 			[]string{block.FlowOrderThenExecute, block.FlowExecuteOrderInParallel}, nil},
 		{"orderer", "protocol of the ordering service", &c.Orderer,
-			[]string{block.OrdererSolo, block.OrdererRaft}, []string{block.OrdererPBFT, block.OrdererZyzzyva}},
+			[]string{block.OrdererSolo, block.OrdererRaft, block.OrdererPBFT}, []string{block.OrdererZyzzyva}},
 		{"rule", "which conflicts in a block abort whom", &c.Rule,
 			[]string{block.RuleAbortDuringCommit, block.RuleBlockAware, block.RuleExact}, nil},
 		{"conflicts", "what becomes of those who lose", &c.Conflicts,

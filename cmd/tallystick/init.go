@@ -47,7 +47,7 @@ func (f *networkFlags) list() []devChoice {
 	for i := range list {
 		if list[i].flag == "orderer" {
 			list[i].flag = "consensus"
-			list[i].built = []string{block.OrdererRaft, block.OrdererSolo}
+			list[i].built = []string{block.OrdererRaft, block.OrdererSolo, block.OrdererPBFT}
 		}
 	}
 	return list
@@ -119,7 +119,7 @@ of authorities, admins and users are encrypted.`,
 	flags.StringVar(&f.org, "org", "", "`name` of the one organization to make; the network is combined later")
 	flags.IntVar(&f.nodes, "nodes-per-org", 1, "database nodes of each organization")
 	flags.StringSliceVar(&f.users, "users", nil, "`names` of client users that each organization gets beside its admin")
-	flags.IntVar(&f.orderers, "orderers", 0, "orderers, dealt out to the organizations in turn; with --org those of this one (default: solo 1, raft 3)")
+	flags.IntVar(&f.orderers, "orderers", 0, "orderers, dealt out to the organizations in turn; with --org those of this one (default: solo 1, raft 3, pbft 4)")
 	flags.StringVar(&f.host, "host", "127.0.0.1", "`address` or name under which others reach the processes")
 	flags.StringSliceVar(&f.hosts, "hosts", nil, "further `names` for the certificates of nodes")
 	flags.IntVar(&f.port, "port", 26400, "first port; the processes take one after the other")

@@ -122,8 +122,13 @@ func (l *load) more(t *testing.T, k int64) {
 // while orderers and nodes are killed, restarted and paused. Nothing that was
 // acknowledged is lost, all nodes reach the same state, and what is on their disks
 // holds.
-func TestNetwork(t *testing.T) {
-	n := e2e.StartNetwork(t, threeOrgs)
+func TestNetwork(t *testing.T) { testNetwork(t, "raft", 3) }
+
+// TestNetworkPBFT is TestNetwork with four orderers that tolerate one that lies.
+func TestNetworkPBFT(t *testing.T) { testNetwork(t, "pbft", 4) }
+
+func testNetwork(t *testing.T, consensus string, orderers int) {
+	n := e2e.StartNetwork(t, threeOrgs, consensus, orderers)
 	n.Deploy(entriesSchema)
 	l := startLoad(t, n, 3)
 	l.more(t, 50)
@@ -143,9 +148,9 @@ func TestNetwork(t *testing.T) {
 
 // disturb does everything once that may happen to a process.
 func disturb(t *testing.T, n *e2e.Network, l *load) {
-	leader := n.Orgs[0]
+	leader := n.Orgs[0] + "/orderer1"
 	if s, err := n.Status(); err == nil && len(s.Orderers) > 0 && s.Orderers[0].Leader != "" {
-		leader, _, _ = strings.Cut(s.Orderers[0].Leader, "/")
+		leader = s.Orderers[0].Leader
 	}
 	n.Orderers[leader].Kill()
 	l.more(t, 30)
@@ -156,9 +161,9 @@ func disturb(t *testing.T, n *e2e.Network, l *load) {
 	n.Nodes["auditor"].Pause()
 	l.more(t, 30)
 	n.Nodes["auditor"].Resume()
-	n.Orderers["auditor"].Pause()
+	n.Orderers["auditor/orderer1"].Pause()
 	l.more(t, 30)
-	n.Orderers["auditor"].Resume()
+	n.Orderers["auditor/orderer1"].Resume()
 	l.more(t, 30)
 }
 
@@ -188,7 +193,6 @@ func verifyAll(t *testing.T, n *e2e.Network, state string) {
 		n.Nodes[org].Stop()
 	}
 	for _, org := range n.Orgs {
-		n.Orderers[org].Stop()
 		out, err := e2e.Command(t, "verify", filepath.Join(n.Dir, org, "node1", "data"), "--replay", "--json")
 		var report struct {
 			OK     bool
@@ -202,8 +206,11 @@ func verifyAll(t *testing.T, n *e2e.Network, state string) {
 		if report.Replay.State != state {
 			t.Errorf("the replay at %s ends with state hash %s, the network had %s", org, report.Replay.State, state)
 		}
-		if out, err := e2e.Command(t, "verify", filepath.Join(n.Dir, org, "orderer1", "data")); err != nil {
-			t.Errorf("verify of orderer %s: %v\n%s", org, err, out)
+	}
+	for name, o := range n.Orderers { // any order: each is looked at
+		o.Stop()
+		if out, err := e2e.Command(t, "verify", filepath.Join(n.Dir, name, "data")); err != nil {
+			t.Errorf("verify of orderer %s: %v\n%s", name, err, out)
 		}
 	}
 }

@@ -140,27 +140,29 @@ func (p *Process) signal(s syscall.Signal) {
 // Log is what the process has logged last.
 func (p *Process) Log() string { return p.log.String() }
 
-// Network is a network of several organizations, each with a node, an orderer, and
-// wallets of its admin and of alice.
+// Network is a network of several organizations, each with a node, one or more
+// orderers, and wallets of its admin and of alice.
 type Network struct {
 	Dir  string
 	Orgs []string
-	// Nodes and Orderers are by organization, Wallets by organization/user.
+	// Nodes are by organization, Orderers and Wallets by organization/name.
 	Nodes, Orderers, Wallets map[string]*Process
 
 	t         testing.TB
 	addresses map[string]string // of wallets
 }
 
-// StartNetwork makes a network and starts all of it; flags are added to tallystick
-// init.
-func StartNetwork(t testing.TB, orgs []string, flags ...string) *Network {
+// StartNetwork makes a network with so many orderers of a protocol, dealt out to the
+// organizations in turn, and starts all of it; flags are added to tallystick init.
+func StartNetwork(t testing.TB, orgs []string, consensus string, orderers int, flags ...string) *Network {
 	t.Helper()
 	n := &Network{Dir: filepath.Join(t.TempDir(), "net"), Orgs: orgs, t: t, addresses: map[string]string{},
 		Nodes: map[string]*Process{}, Orderers: map[string]*Process{}, Wallets: map[string]*Process{}}
-	const perOrg = 6 // two processes with two ports each, two wallets
-	port := FreePorts(t, perOrg*len(orgs))
-	args := append([]string{"init", "--dir", n.Dir, "--orgs", strings.Join(orgs, ","), "--users", "alice", "--port", strconv.Itoa(port)}, flags...)
+	users := []string{Admin, "alice"}
+	// Two ports a node or orderer and one a wallet, one organization after the other.
+	port := FreePorts(t, 2*(len(orgs)+orderers)+len(users)*len(orgs))
+	args := append([]string{"init", "--dir", n.Dir, "--orgs", strings.Join(orgs, ","), "--users", "alice", "--port", strconv.Itoa(port),
+		"--consensus", consensus, "--orderers", strconv.Itoa(orderers)}, flags...)
 	if out, err := Command(t, args...); err != nil {
 		t.Fatalf("init: %v\n%s", err, out)
 	}
@@ -171,10 +173,16 @@ func StartNetwork(t testing.TB, orgs []string, flags ...string) *Network {
 		return p
 	}
 	for i, org := range orgs {
-		n.Orderers[org] = begin(NewProcess(t, org+"/orderer1", "orderer", "--home", filepath.Join(n.Dir, org, "orderer1")))
+		own := (orderers + len(orgs) - 1 - i) / len(orgs)
+		for k := range own {
+			name := fmt.Sprintf("orderer%d", k+1)
+			n.Orderers[org+"/"+name] = begin(NewProcess(t, org+"/"+name, "orderer", "--home", filepath.Join(n.Dir, org, name)))
+		}
 		n.Nodes[org] = begin(NewProcess(t, org+"/node1", "start", "--home", filepath.Join(n.Dir, org, "node1")))
-		for k, user := range []string{Admin, "alice"} {
-			at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port+perOrg*i+4+k))
+		port += 2 * (1 + own)
+		for _, user := range users {
+			at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+			port++
 			name := org + "/" + user
 			n.Wallets[name] = begin(NewProcess(t, name, "wallet", "--home", filepath.Join(n.Dir, org, "users", user), "--listen", at))
 			n.addresses[name] = at

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tallystick/tallystick/blockstore/block"
+	"github.com/tallystick/tallystick/identity"
 	"github.com/tallystick/tallystick/ordering"
 )
 
@@ -215,6 +216,17 @@ func (r *Replica) Status() ordering.Status {
 
 // Machine describes the machine, as of its last step.
 func (r *Replica) Machine() ordering.MachineStatus { return *r.status.Load() }
+
+// Primary returns the key of the member that leads the view, as of the machine's
+// last step; false while the view changes.
+func (r *Replica) Primary() (identity.PublicKey, bool) {
+	s := r.Machine()
+	p := r.links.epoch(s.Epoch)
+	if s.Changing || p == nil || s.Primary < 0 || s.Primary >= p.members.N() {
+		return identity.PublicKey{}, false
+	}
+	return p.members.Set.Keys[s.Primary], true
+}
 
 // inFlight counts the blocks that are under way to agreement, or decided and
 // not done.

@@ -93,11 +93,19 @@ func (s *sender) run() {
 			delay = min(2*delay, maxRedial)
 			continue
 		}
-		delay = minRedial
+		began := time.Now()
 		if err := s.write(c); err != nil && s.ctx.Err() == nil {
 			s.l.r.log.Debug("replica: a connection to an orderer broke", "orderer", s.key, "error", err)
 		}
 		s.l.drop(c)
+		if time.Since(began) > maxRedial {
+			delay = minRedial
+			continue
+		}
+		// One that breaks at once was refused, which TLS 1.3 tells only after
+		// the connection stands.
+		s.sleep(delay/2 + rand.N(delay))
+		delay = min(2*delay, maxRedial)
 	}
 }
 

@@ -148,13 +148,15 @@ func testNetwork(t *testing.T, consensus string, orderers int) {
 
 // disturb does everything once that may happen to a process.
 func disturb(t *testing.T, n *e2e.Network, l *load) {
-	leader := n.Orgs[0] + "/orderer1"
-	if s, err := n.Status(); err == nil && len(s.Orderers) > 0 && s.Orderers[0].Leader != "" {
-		leader = s.Orderers[0].Leader
-	}
+	leader := leaderOf(n)
 	n.Orderers[leader].Kill()
 	l.more(t, 30)
 	n.Orderers[leader].Start()
+	if follower := "supplier/orderer1"; len(n.Orderers) > len(n.Orgs) && leaderOf(n) != follower {
+		n.Orderers[follower].Kill()
+		l.more(t, 30)
+		n.Orderers[follower].Start()
+	}
 	n.Nodes["supplier"].Kill()
 	l.more(t, 30)
 	n.Nodes["supplier"].Start()
@@ -165,6 +167,22 @@ func disturb(t *testing.T, n *e2e.Network, l *load) {
 	l.more(t, 30)
 	n.Orderers["auditor/orderer1"].Resume()
 	l.more(t, 30)
+}
+
+// leaderOf is the orderer that the others follow: the leader of a term, or the
+// primary of a view.
+func leaderOf(n *e2e.Network) (leader string) {
+	n.Eventually("a leader", func() error {
+		s, err := n.Status()
+		for _, o := range s.Orderers {
+			if n.Orderers[o.Leader] != nil {
+				leader = o.Leader
+				return nil
+			}
+		}
+		return fmt.Errorf("no orderer names one: %+v, %w", s.Orderers, err)
+	})
+	return leader
 }
 
 // checkEntries looks for every acknowledged entry at one organization's node.

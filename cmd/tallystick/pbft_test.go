@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/tallystick/tallystick/internal/e2e"
@@ -20,7 +21,8 @@ BEGIN
 END $f$;`)
 	call := func(sql, want string) {
 		t.Helper()
-		if got := n.MustPsql("alice", sql); got != want {
+		// Warnings come first.
+		if got := n.MustPsql("alice", sql); !strings.HasSuffix("\n"+got, "\n"+want) {
 			t.Errorf("%s: %q, want %q", sql, got, want)
 		}
 	}

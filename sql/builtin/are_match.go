@@ -108,21 +108,34 @@ func (m *reMatcher) find(at int) ([]int, error) {
 		if start < 0 || m.err != nil {
 			break
 		}
-		ends := m.ends(m.re.tree.prog, start, len(m.text))
-		if m.re.tree.flags&reShorter == 0 {
-			slices.Reverse(ends)
-		}
-		for _, end := range ends {
-			if m.takeApart(start, end) {
-				return m.result(start, end), m.err
-			}
-			if m.err != nil {
-				return nil, m.err
-			}
+		if end := m.preferred(start); end >= 0 {
+			return m.result(start, end), m.err
 		}
 		from = start + 1
 	}
 	return nil, m.err
+}
+
+// preferred is the end of the match that begins at start, which has been taken
+// apart; -1 if back references leave none.
+func (m *reMatcher) preferred(start int) int {
+	found := -1
+	if m.re.tree.flags&reShorter != 0 {
+		m.run(m.re.tree.prog, start, len(m.text), func(i int) bool {
+			if m.takeApart(start, i) {
+				found = i
+			}
+			return found < 0 && m.err == nil
+		})
+		return found
+	}
+	ends := m.ends(m.re.tree.prog, start, len(m.text))
+	for i := len(ends) - 1; i >= 0 && found < 0 && m.err == nil; i-- {
+		if m.takeApart(start, ends[i]) {
+			found = ends[i]
+		}
+	}
+	return found
 }
 
 // within takes a match apart whose bounds are known, in bytes.

@@ -20,7 +20,6 @@ const (
 	exprCat
 	exprAlt
 	exprRepeat
-	exprAny // whatever: what a back reference can match, before it is verified
 )
 
 // reExpr is what a part of an expression matches.
@@ -221,8 +220,11 @@ func (p *reParser) atom(top *reTree, stop byte) (bool, error) {
 		top.expr.kids = append(top.expr.kids, repeated(tree.expr, q.min, q.max))
 		return false, nil
 	}
-	f = combine(q.prefer, tree.flags) // even where the quantifier asks for nothing
+	if f = combine(q.prefer, tree.flags); p.end(stop) {
+		f = 0
+	} // else the preference counts even where the quantifier asks for nothing
 	tree = p.quantified(tree, q)
+	f |= tree.flags
 	rest, err := p.branch(stop)
 	if err != nil {
 		return false, err
@@ -387,10 +389,27 @@ func (p *reParser) operand() (tree *reTree, group bool, err error) {
 			return nil, false, regexError("invalid backreference number")
 		}
 		p.t.take(size)
-		return &reTree{op: treeRef, ref: n, min: 1, max: 1, flags: reRefers, expr: &reExpr{kind: exprAny}}, false, nil
+		return &reTree{op: treeRef, ref: n, min: 1, max: 1, flags: reRefers, expr: unconditional(p.groups[n-1].expr)}, false, nil
 	}
 	set, err := p.set()
 	return &reTree{op: treeLeaf, expr: &reExpr{kind: exprSet, set: set}}, false, err
+}
+
+// unconditional is an expression without its conditions: what a back reference to
+// it can match at most, before that is verified.
+func unconditional(e *reExpr) *reExpr {
+	switch e.kind {
+	case exprSet:
+		return e
+	case exprCheck:
+		return &reExpr{kind: exprEmpty}
+	}
+	bare := *e
+	bare.kids = make([]*reExpr, len(e.kids))
+	for i, k := range e.kids {
+		bare.kids[i] = unconditional(k)
+	}
+	return &bare
 }
 
 // parenthesis reads a group.

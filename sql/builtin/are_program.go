@@ -1,7 +1,5 @@
 package builtin
 
-import "unicode"
-
 // A part of an expression as an automaton, which decides whether it matches a
 // stretch of the text in time linear in it.
 
@@ -72,8 +70,6 @@ func (c *reCompiler) emit(p *reProgram, e *reExpr) error {
 		return c.alternatives(p, e.kids)
 	case exprRepeat:
 		return c.repeat(p, e)
-	case exprAny:
-		return c.star(p, &reExpr{kind: exprSet, set: []rune{0, unicode.MaxRune}})
 	}
 	return nil
 }

@@ -31,9 +31,8 @@
 //
 // Where this package knowingly differs from PostgreSQL: transcendental results
 // are correctly rounded where a C library's are off by one digit; an interval
-// that overflows is an error where PostgreSQL 15 wraps; regular expressions lack
-// back references and lookaround, and mixed greediness where it would show; syntax
-// errors of path expressions may name another token. PostgreSQL's hash functions
+// that overflows is an error where PostgreSQL 15 wraps; basic regular
+// expressions are not there; syntax errors of path expressions may name another token. PostgreSQL's hash functions
 // (hash.go) are there for those who compute with them: the engine has its own.
 //
 // Overload resolution (resolve.go) follows the chapter "Type Conversion" of

@@ -1,7 +1,9 @@
 package builtin
 
 import (
+	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -89,22 +91,11 @@ func (t *reTranslator) wordAssertion(c byte) error {
 	return t.assertion(`\b`)
 }
 
-// startsWithWord tells whether an expression can only begin with a word character.
+// startsWithWord tells whether an expression begins with an atom that can only be
+// a word character. A group is not looked into: it may be empty.
 func startsWithWord(s string) bool {
-	for {
-		if rest, ok := strings.CutPrefix(s, "(?:"); ok {
-			s = rest
-		} else if rest, ok := strings.CutPrefix(s, "("); ok && !strings.HasPrefix(rest, "?") {
-			s = rest
-		} else {
-			break
-		}
-	}
-	n := 0
-	switch {
-	case strings.HasPrefix(s, `\w`) || strings.HasPrefix(s, `\d`):
-		n = 2
-	default:
+	n := 2
+	if !strings.HasPrefix(s, `\w`) && !strings.HasPrefix(s, `\d`) {
 		r, size := utf8.DecodeRuneInString(s)
 		if s == "" || !isWordRune(r) {
 			return false
@@ -112,7 +103,7 @@ func startsWithWord(s string) bool {
 		n = size
 	}
 	// An optional first character leaves open what comes first.
-	return len(s) == n || s[n] != '*' && s[n] != '?' && s[n] != '{'
+	return len(s) == n || strings.IndexByte("*?{", s[n]) < 0
 }
 
 // charEscape takes an escape that stands for one character.
@@ -144,18 +135,25 @@ func (t *reTranslator) charEscape() (rune, error) {
 		return hex(8, true)
 	case 'x':
 		return hex(0, false)
+	case '0':
+		n, v := 2, rune(0)
+		for ; n < len(t.in) && n < 4 && t.in[n] >= '0' && t.in[n] <= '7'; n++ {
+			v = v<<3 | rune(t.in[n]-'0')
+		}
+		t.take(n)
+		return v, nil
 	case 'c':
 		if len(t.in) < 3 {
 			return 0, regexError(errBadEscape)
 		}
 		return rune(t.take(3)[2] & 31), nil
 	}
-	if i := strings.IndexByte("abBefnrtv0", c); i >= 0 {
+	if i := strings.IndexByte("abBefnrtv", c); i >= 0 {
 		t.take(2)
-		return rune("\a\b\\\x1b\f\n\r\t\v\x00"[i]), nil
+		return rune("\a\b\\\x1b\f\n\r\t\v"[i]), nil
 	}
 	r, n := utf8.DecodeRuneInString(t.in[1:])
-	if isWordRune(r) {
+	if r != '_' && isWordRune(r) {
 		return 0, regexError(errBadEscape)
 	}
 	t.take(1 + n)
@@ -216,6 +214,9 @@ func (t *reTranslator) bracketItem(b *strings.Builder) error {
 		b.WriteString(reClasses[shorthand(t.take(2)[1])])
 		return nil
 	}
+	if len(t.in) > 1 && t.in[0] == '\\' && strings.IndexByte("DWS", t.in[1]) >= 0 {
+		return writeComplement(b, shorthand(t.take(2)[1]+'a'-'A'))
+	}
 	lo, err := t.bracketChar()
 	if err != nil {
 		return err
@@ -234,6 +235,21 @@ func (t *reTranslator) bracketItem(b *strings.Builder) error {
 	}
 	b.WriteByte('-')
 	b.WriteString(classChar(hi))
+	if len(t.in) > 1 && t.in[0] == '-' && t.in[1] != ']' {
+		return regexError("invalid character range")
+	}
+	return nil
+}
+
+// writeComplement writes all characters that are not in a class.
+func writeComplement(b *strings.Builder, class string) error {
+	re, err := syntax.Parse("[^"+reClasses[class]+"]", syntax.Perl|syntax.UnicodeGroups)
+	if err != nil {
+		return goRegexError(err)
+	}
+	for i := 0; i < len(re.Rune); i += 2 {
+		fmt.Fprintf(b, `\x{%x}-\x{%x}`, re.Rune[i], re.Rune[i+1])
+	}
 	return nil
 }
 
@@ -247,17 +263,46 @@ func (t *reTranslator) bracketChar() (rune, error) {
 	}
 	for _, kind := range []string{".", "="} {
 		if rest, ok := strings.CutPrefix(t.in, "["+kind); ok {
-			r, n := utf8.DecodeRuneInString(rest)
-			if !strings.HasPrefix(rest[n:], kind+"]") {
+			name, _, ok := strings.Cut(rest, kind+"]")
+			r, known := collatingElement(name)
+			if !ok || !known {
 				return 0, regexError("invalid collating element")
 			}
-			t.take(4 + n)
+			t.take(4 + len(name))
 			return r, nil
 		}
 	}
 	r, n := utf8.DecodeRuneInString(t.in)
 	t.take(n)
 	return r, nil
+}
+
+// The names of characters that are no characters themselves, in the portable
+// character set of POSIX.
+var collatingNames = map[string]rune{
+	"NUL": 0, "SOH": 1, "STX": 2, "ETX": 3, "EOT": 4, "ENQ": 5, "ACK": 6, "BEL": 7, "alert": 7, "BS": 8, "backspace": 8,
+	"HT": 9, "tab": 9, "LF": 10, "newline": 10, "VT": 11, "vertical-tab": 11, "FF": 12, "form-feed": 12,
+	"CR": 13, "carriage-return": 13, "SO": 14, "SI": 15, "DLE": 16, "DC1": 17, "DC2": 18, "DC3": 19, "DC4": 20,
+	"NAK": 21, "SYN": 22, "ETB": 23, "CAN": 24, "EM": 25, "SUB": 26, "ESC": 27, "IS4": 28, "FS": 28, "IS3": 29, "GS": 29,
+	"IS2": 30, "RS": 30, "IS1": 31, "US": 31, "space": ' ', "exclamation-mark": '!', "quotation-mark": '"',
+	"number-sign": '#', "dollar-sign": '$', "percent-sign": '%', "ampersand": '&', "apostrophe": '\'',
+	"left-parenthesis": '(', "right-parenthesis": ')', "asterisk": '*', "plus-sign": '+', "comma": ',',
+	"hyphen": '-', "hyphen-minus": '-', "period": '.', "full-stop": '.', "slash": '/', "solidus": '/',
+	"zero": '0', "one": '1', "two": '2', "three": '3', "four": '4', "five": '5', "six": '6', "seven": '7', "eight": '8', "nine": '9',
+	"colon": ':', "semicolon": ';', "less-than-sign": '<', "equals-sign": '=', "greater-than-sign": '>',
+	"question-mark": '?', "commercial-at": '@', "left-square-bracket": '[', "backslash": '\\', "reverse-solidus": '\\',
+	"right-square-bracket": ']', "circumflex": '^', "circumflex-accent": '^', "underscore": '_', "low-line": '_',
+	"grave-accent": '`', "left-brace": '{', "left-curly-bracket": '{', "vertical-line": '|',
+	"right-brace": '}', "right-curly-bracket": '}', "tilde": '~', "DEL": 127,
+}
+
+// collatingElement is the character that stands in [. .] or [= =].
+func collatingElement(name string) (rune, bool) {
+	if r, n := utf8.DecodeRuneInString(name); n > 0 && n == len(name) {
+		return r, true
+	}
+	r, ok := collatingNames[name]
+	return r, ok
 }
 
 // classChar quotes a character for a Go bracket expression.

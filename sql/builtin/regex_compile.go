@@ -210,7 +210,7 @@ func (t *reTranslator) prefix() error {
 			return regexError("quantifier operand invalid")
 		}
 	}
-	if !strings.HasPrefix(t.in, "(?") || len(t.in) < 3 || !isLower(t.in[2]) {
+	if !strings.HasPrefix(t.in, "(?") || len(t.in) < 3 || !isLower(t.in[2]|0x20) {
 		return nil
 	}
 	letters, rest, ok := strings.Cut(t.in[2:], ")")
@@ -218,6 +218,9 @@ func (t *reTranslator) prefix() error {
 		return regexError("invalid embedded option")
 	}
 	for i := range len(letters) {
+		if letters[i] == 'b' {
+			return pgerr.NotBuilt("basic regular expressions are not supported")
+		}
 		if !t.opt.set(letters[i]) {
 			return regexError("invalid embedded option")
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // testdata/regex.txt holds random expressions over small alphabets with what
-// PostgreSQL 15 makes of them, separated by tabs: expression, text, flags, all
+// PostgreSQL 15 makes of them, then all kinds of syntax; separated by tabs: expression, text, flags, all
 // matches (groups separated by commas, ~ for null; or E and the SQLSTATE), and
 // the text with every match in angle brackets (or the message).
 func TestRegexAgainstPostgreSQL(t *testing.T) {
@@ -27,7 +27,7 @@ func TestRegexAgainstPostgreSQL(t *testing.T) {
 	in := bufio.NewScanner(f)
 	cases, wrong := 0, 0
 	for in.Scan() {
-		part := strings.Split(in.Text(), "\t")
+		part := strings.Split(strings.ReplaceAll(in.Text(), `\n`, "\n"), "\t")
 		if len(part) != 5 {
 			t.Fatalf("malformed case %q", in.Text())
 		}

@@ -144,7 +144,29 @@ func (s *Store) Height() uint64 {
 // block 0 or block 1.
 func (s *Store) Empty() bool { return s.blocks.Load() == 0 }
 
-// Meta returns the record that the last block to set it committed under a name.
+// SetMeta sets a named record between two blocks, durably. It is for what a node
+// finds out about its store, never for what belongs to the state of a block.
+func (s *Store) SetMeta(name string, value []byte) (err error) {
+	s.commitMu.Lock()
+	defer s.commitMu.Unlock()
+	if s.closed {
+		return errors.New("mvcc: the store is closed")
+	}
+	if p := s.broken.Load(); p != nil {
+		return fmt.Errorf("mvcc: the store failed before: %w", *p)
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("mvcc: setting %s: %w", name, err)
+			s.setBroken(err)
+		}
+	}()
+	defer catchFault(&err)
+	return s.db.Set(appendMeta(nil, metaNamed, name), value, pebble.Sync)
+}
+
+// Meta returns the record that was set last under a name, by a block or by
+// SetMeta.
 func (s *Store) Meta(name string) ([]byte, bool, error) {
 	return s.record(metaNamed, name)
 }

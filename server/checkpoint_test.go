@@ -36,7 +36,7 @@ func TestCheckpointer(t *testing.T) {
 		}
 		taken <- tx
 		return nil
-	}, id, s.source.signers[id], s.log)
+	}, id, func() *identity.Signer { return s.source.signers[id] }, s.log)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { p.run(ctx); close(ended) }()

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime/debug"
+	"time"
 
 	"github.com/tallystick/tallystick/blockstore/block"
 	"github.com/tallystick/tallystick/identity"
@@ -63,6 +64,8 @@ func (n *Node) openNetwork(dir string) error {
 		return err
 	}
 	n.onClose(func() error { n.state.chain.Close(); return nil })
+	n.scrubber = newScrubber(n.state.chain, n.log)
+	n.scrubber.every = time.Duration(m.conf.ScrubMinutes) * time.Minute
 	if err := m.member.check(identity.Node); err != nil {
 		return err
 	}
@@ -109,6 +112,7 @@ func (n *Node) joinMesh() error {
 	if n.flow, err = flow.New(options); err != nil {
 		return err
 	}
+	n.checkpoints = newCheckpointer(n.state.chain, n.submitCheckpoint, m.member.User, m.member.Pair.Signer, n.log)
 	return n.serveMesh()
 }
 

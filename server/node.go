@@ -42,6 +42,9 @@ type Node struct {
 	wallet   *wallet.Wallet
 	front    *pgwire.Server
 	listener net.Listener
+	scrubber *scrubber
+	// checkpoints is nil in a development network.
+	checkpoints *checkpointer
 
 	mesh *mesh // nil in a development network
 	// closers undo what was opened, the last one first.
@@ -89,6 +92,7 @@ func (n *Node) open(opts *DevOptions) error {
 		return err
 	}
 	n.onClose(func() error { n.state.chain.Close(); return nil })
+	n.scrubber = newScrubber(n.state.chain, n.log)
 	if err := n.startOrdering(l); err != nil {
 		return err
 	}
@@ -255,6 +259,7 @@ func (n *Node) Serve(ctx context.Context) error {
 	flowEnd, frontEnd := make(chan error, 1), make(chan error, 1)
 	go func() { flowEnd <- n.flow.Run(flowCtx) }()
 	go func() { frontEnd <- n.front.Serve(ctx, n.listener) }()
+	background := n.watch(ctx)
 	var fault error
 	select {
 	case <-ctx.Done():
@@ -266,7 +271,10 @@ func (n *Node) Serve(ctx context.Context) error {
 		if ctx.Err() == nil {
 			fault = fmt.Errorf("server: serving clients: %w", cause(err))
 		}
+	case err := <-background.fault:
+		fault = fmt.Errorf("server: %w", err)
 	}
+	background.end()
 	n.drain()
 	<-frontEnd
 	stopFlow()

@@ -30,9 +30,11 @@ type txNote struct {
 	Block    block.Height `json:"block"`
 }
 
-// notify tells listening sessions about a block. It runs in the loop that
-// processes blocks and makes nothing that nobody wants.
+// notify tells listening sessions, and whatever else of the node waits for it,
+// about a block. It runs in the loop that processes blocks and makes nothing that
+// nobody wants.
 func (n *Node) notify(height block.Height, receipts []chain.Receipt) {
+	n.processed()
 	engine := n.state.engine
 	if engine.Listening(TxChannel) {
 		for i := range receipts {

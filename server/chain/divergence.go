@@ -3,38 +3,76 @@ package chain
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/tallystick/tallystick/blockstore/block"
 	"github.com/tallystick/tallystick/sql/pgerr"
 )
 
 // Divergence says that nodes of a majority of the organizations have signed
-// another state than this node has. The node processes no block any more; its data
-// stay as they are, for whoever has to find out why.
+// another state than this node has, or that a scrub found rows which are not what
+// the chain wrote. The node processes no block any more; its data stay as they are,
+// for whoever has to find out why.
 type Divergence struct {
-	Height   block.Height // of the checkpoint
-	Expected block.Hash   // the state hash that was signed
-	Own      block.Hash   // the one here
-	Recorded block.Height // block that recorded the checkpoint
+	// Height is that of the checkpoint with the state hash Expected that was signed,
+	// Own the hash here, and Recorded the block that recorded the checkpoint; all zero
+	// if no checkpoint, but a scrub, has exposed the node.
+	Height   block.Height
+	Expected block.Hash
+	Own      block.Hash
+	Recorded block.Height
+
+	// Damage is the first row that a scrub found to be wrong, if one did.
+	Damage *Damage
 
 	// Difference is where the states begin to differ, if that was found out with
 	// [Chain.Locate].
 	Difference *Difference
 }
 
-// Error names checkpoint and, if it is known, block, table and key.
+// Error names what is known: checkpoint, block, table and key.
 func (d *Divergence) Error() string { return d.Verdict().Message + ": " + d.Verdict().Detail }
 
 // Verdict is the error with which a node answers that must not be believed: XX001
 // (data_corrupted).
 func (d *Divergence) Verdict() *pgerr.Error {
-	detail := fmt.Sprintf("The state hash of block %d is %s here and %s at nodes of a majority of the organizations.", d.Height, d.Own, d.Expected)
-	if d.Difference != nil {
-		detail += " " + d.Difference.String()
+	message := "the state of this node is damaged"
+	var detail []string
+	if d.Recorded > 0 {
+		message = "the state of this node differs from that of the network"
+		detail = append(detail, fmt.Sprintf("The state hash of block %d is %s here and %s at nodes of a majority of the organizations.", d.Height, d.Own, d.Expected))
 	}
-	return pgerr.New(pgerr.DataCorrupted, "the state of this node differs from that of the network").
-		WithDetail("%s", detail).
+	if d.Difference != nil {
+		detail = append(detail, d.Difference.String())
+	}
+	if d.Damage != nil {
+		detail = append(detail, fmt.Sprintf("Not what the chain wrote: %s.", d.Damage))
+	}
+	return pgerr.New(pgerr.DataCorrupted, "%s", message).
+		WithDetail("%s", strings.Join(detail, " ")).
 		WithHint("SET tallystick.forensics = on reads the data all the same. Remove the state directory to build it again from the blocks.")
+}
+
+// Distrust halts the chain for a row that a scrub found to be wrong: no block is
+// processed any more, over restarts too, until the state is built again. If a
+// checkpoint has exposed the node before, the row says where.
+func (c *Chain) Distrust(d *Damage) error {
+	c.processMu.Lock()
+	defer c.processMu.Unlock()
+	next := Divergence{Damage: d}
+	if known := c.Diverged(); known != nil {
+		next = *known
+		next.Damage = d
+	}
+	record, err := json.Marshal(&next)
+	if err != nil {
+		return err
+	}
+	// Halted first: whatever becomes of the record, this node is not to be believed.
+	c.mu.Lock()
+	c.diverged = &next
+	c.mu.Unlock()
+	return c.store.SetMeta(metaDiverged, record)
 }
 
 // Diverged is why this node must not be believed; nil if nothing is known against

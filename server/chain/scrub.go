@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/tallystick/tallystick/blockstore/block"
@@ -51,7 +53,7 @@ func (c *Chain) Scrub(ctx context.Context, opts ScrubOptions) (*ScrubReport, err
 	}
 	height, want := c.digestsNow()
 	r := &ScrubReport{Height: height}
-	pace := pacer{ctx: ctx, rate: opts.BytesPerSecond, start: time.Now()}
+	pace := &pacer{ctx: ctx, rate: opts.BytesPerSecond, start: time.Now()}
 	got := newTally()
 	err := c.eachLive(everything, height, func(key []byte, v mvcc.Version, value []byte) error {
 		r.Rows++
@@ -59,7 +61,7 @@ func (c *Chain) Scrub(ctx context.Context, opts ScrubOptions) (*ScrubReport, err
 		if !chainsOwn(tableOf(key)) {
 			got.add(key, v, value)
 		}
-		return pace.spent(r.Bytes)
+		return pace.spent(len(key) + len(value))
 	})
 	if err != nil {
 		return r, err
@@ -82,7 +84,7 @@ func (c *Chain) Scrub(ctx context.Context, opts ScrubOptions) (*ScrubReport, err
 		}
 		r.Damage = append(r.Damage, d)
 	}
-	return r, c.scrubLedger(ctx, height, r)
+	return r, c.scrubLedger(pace, height, r)
 }
 
 // digestsNow are the digests of the tables, hashed, as of the last block.
@@ -97,17 +99,19 @@ type pacer struct {
 	ctx    context.Context
 	rate   int64
 	start  time.Time
-	looked uint64
+	read   uint64 // bytes in all
+	looked uint64 // as of the last look at the clock
 }
 
-// spent waits if so many bytes in all are ahead of the rate.
-func (p *pacer) spent(bytes uint64) error {
+// spent notes that so many bytes were read, and waits if the walk is ahead of its
+// rate.
+func (p *pacer) spent(bytes int) error {
 	const often = 256 << 10
-	if bytes-p.looked < often {
+	if p.read += uint64(bytes); p.read-p.looked < often {
 		return nil
 	}
-	p.looked = bytes
-	due := time.Duration(float64(bytes) / float64(p.rate) * float64(time.Second))
+	p.looked = p.read
+	due := time.Duration(float64(p.read) / float64(p.rate) * float64(time.Second))
 	wait := due - time.Since(p.start)
 	if wait <= 0 {
 		return p.ctx.Err()
@@ -269,21 +273,35 @@ func (c *Chain) executeAgain(height block.Height, position uint32, want block.Ha
 	return truth, err
 }
 
+// What a block and a row of pgledger cost to read, about, for the rate of a scrub.
+const (
+	ledgerBlockBytes = 256
+	ledgerRowBytes   = 256
+)
+
 // scrubLedger compares the rows of pgledger with the outcomes that the state
 // hashes contain.
-func (c *Chain) scrubLedger(ctx context.Context, height block.Height, r *ScrubReport) error {
+func (c *Chain) scrubLedger(pace *pacer, height block.Height, r *ScrubReport) error {
 	for h := block.Height(1); h <= height; h++ {
-		if err := ctx.Err(); err != nil {
+		if err := pace.ctx.Err(); err != nil {
 			return err
 		}
 		step, err := c.Step(h)
 		if err != nil {
 			return err
 		}
-		if _, err := c.leaves(h, &step); err != nil {
+		leaves, err := c.leaves(h, &step)
+		var disk syscall.Errno
+		switch {
+		case errors.As(err, &disk): // it may be readable another time
+			return err
+		case err != nil:
 			r.Damage = append(r.Damage, &Damage{Table: ledgerTable.table.Name, Key: fmt.Sprintf("block %d", h),
 				Raw: ledgerTable.key(block.XID(h, 0)), Block: h, Reason: err.Error()})
 			return nil
+		}
+		if err := pace.spent(ledgerBlockBytes + ledgerRowBytes*len(leaves)); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -41,6 +41,9 @@ func New(opts Options) (*Flow, error) {
 // fails, which ends the flow for good. A node whose state differs from what a
 // majority signed processes no more blocks, and Run waits for ctx.
 func (f *Flow) Run(ctx context.Context) error {
+	if d := f.opts.Chain.Diverged(); d != nil { // since before the restart
+		return f.halt(ctx, d)
+	}
 	err := f.deliver(ctx)
 	var diverged *chain.Divergence
 	if errors.As(err, &diverged) {

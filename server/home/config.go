@@ -33,6 +33,9 @@ const (
 	usersDir      = "users"
 )
 
+// maxScrubMinutes is a year.
+const maxScrubMinutes = 366 * 24 * 60
+
 // NodeConfig is node.toml.
 type NodeConfig struct {
 	Org        string `toml:"org"`
@@ -41,7 +44,10 @@ type NodeConfig struct {
 	Workers    int    `toml:"workers"`
 	LogLevel   string `toml:"log_level"`
 	Passphrase string `toml:"passphrase_file"`
-	Mesh       struct {
+	// ScrubMinutes is the time from the end of a scrub to the next one; 0 scrubs
+	// never of its own accord.
+	ScrubMinutes int `toml:"scrub_minutes"`
+	Mesh         struct {
 		Listen string `toml:"listen"`
 	} `toml:"mesh"`
 	SQL SQLConfig `toml:"sql"`
@@ -113,13 +119,16 @@ type WalletConfig struct {
 // to the working directory.
 func ReadNode(dir string) (*NodeConfig, error) {
 	path := filepath.Join(dir, NodeFile)
-	c := &NodeConfig{Data: "data", LogLevel: "info"}
+	c := &NodeConfig{Data: "data", LogLevel: "info", ScrubMinutes: 60}
 	if err := readTOML(path, c); err != nil {
 		return nil, explainMissing(err, dir, NodeFile, "node")
 	}
 	err := errors.Join(checkNames(c.Org, c.Name), checkAddress(c.Mesh.Listen), checkAddress(c.SQL.Listen), checkLevel(c.LogLevel), c.SQL.validate())
 	if err == nil && c.Workers < 0 {
 		err = errors.New("workers must not be negative")
+	}
+	if err == nil && (c.ScrubMinutes < 0 || c.ScrubMinutes > maxScrubMinutes) {
+		err = fmt.Errorf("scrub_minutes must be in 0..%d", maxScrubMinutes)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

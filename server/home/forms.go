@@ -17,6 +17,11 @@ workers = 0
 # What is logged to standard error: debug, info, warn or error.
 log_level = "info"
 
+# Minutes between two scrubs, which read all rows at rest, slowly, and compare them
+# with the digests in the state hash; the first one begins at the start. A node
+# with a row that the chain did not write answers no more queries. 0 is never.
+scrub_minutes = 60
+
 # File with the passphrase of key.pem, if it is encrypted.
 # passphrase_file = "passphrase"
 

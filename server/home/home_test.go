@@ -193,6 +193,7 @@ func TestConfigErrors(t *testing.T) {
 		"wrong type":       {"workers = 0", `workers = "many"`, "line 11"},
 		"no toml":          {"workers = 0", "workers 0", "line 11"},
 		"negative":         {"workers = 0", "workers = -1", "workers must not be negative"},
+		"scrubs astray":    {"scrub_minutes = 60", "scrub_minutes = -1", "scrub_minutes must be in 0.."},
 		"no port":          {`listen = "127.0.0.1:2"`, `listen = "127.0.0.1"`, "missing port"},
 		"no host":          {`listen = "127.0.0.1:2"`, `listen = ":2"`, "host and port are needed"},
 		"no level":         {`log_level = "info"`, `log_level = "loud"`, "none of debug"},

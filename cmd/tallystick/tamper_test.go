@@ -32,7 +32,7 @@ END $f$;
 // tamperable is a network in which checkpoints were recorded, with items 1 to 9.
 func tamperable(t *testing.T) *e2e.Network {
 	t.Helper()
-	n := e2e.StartNetwork(t, threeOrgs, "--checkpoint-every", "2", "--block-timeout", "50ms")
+	n := e2e.StartNetwork(t, threeOrgs, "raft", 3, "--checkpoint-every", "2", "--block-timeout", "50ms")
 	n.Deploy(itemsSchema)
 	for id := 1; id < 10; id++ {
 		n.MustPsql("bank/alice", fmt.Sprintf("SELECT put(%d);", id))

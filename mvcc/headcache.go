@@ -21,6 +21,10 @@ import (
 //     not, a newer version may exist; if it is, a commit that follows will
 //     replace the entry.
 //  3. Entries are immutable. What a reader holds stays valid after eviction.
+//
+// Readers take no lock. One that runs beside a commit may meet what the commit
+// replaces, which its snapshot, older than the commit, may see; or miss an
+// entry that is being moved, which costs it a look at the store.
 type headCache struct {
 	shards [headShards]headShard
 }
@@ -29,61 +33,140 @@ const headShards = 64
 
 // headEntry is the newest version of a key.
 type headEntry struct {
-	key     []byte
-	value   []byte
-	version Version // zero: the key has no version
-	dead    bool    // a tombstone, or no version
-	hash    uint64  // of the key
-	used    bool    // second chance; under the shard's lock
-	slot    int     // place in the ring; under the shard's lock
+	hash    uint64 // of the key
+	version Version
+	buf     []byte // key, then row
+	keyLen  int32
+	slot    int32 // place in the ring; under the shard's lock
+	used    atomic.Bool
+	dead    bool // a tombstone, or no version
 }
 
-// headOverhead estimates what an entry costs beyond its bytes: itself, its ring
-// slot and its share of the map.
+// headEntryRoom is a headEntry with its bytes beside it: a look-up that finds
+// the entry in no cache of the processor waits for memory once, not twice.
+type headEntryRoom struct {
+	headEntry
+	room [56]byte
+}
+
+func (e *headEntry) key() []byte   { return e.buf[:e.keyLen:e.keyLen] }
+func (e *headEntry) value() []byte { return e.buf[e.keyLen:] }
+
+// headOverhead estimates what an entry costs beyond its bytes: itself, its places
+// in the ring and in the table.
 const headOverhead = 176
 
-func (e *headEntry) size() int64 { return int64(len(e.key)+len(e.value)) + headOverhead }
+func (e *headEntry) size() int64 { return int64(len(e.buf)) + headOverhead }
 
 // headShard evicts by the clock algorithm. Entries are found by the 64-bit hash
 // of their key; of two keys with one hash the later replaces the earlier.
 type headShard struct {
+	table atomic.Pointer[headTable]
+	_     [56]byte // readers of table do not wait for writers of the rest
+
 	mu     sync.Mutex
-	byHash map[uint64]*headEntry
 	ring   []*headEntry
 	hand   int
 	bytes  int64
 	limit  int64
 	blocks uint64 // Store.blocks as the last commit made it
 
-	_ [64]byte // keeps neighbouring locks off one cache line
+	_ [56]byte
+}
+
+// headTable is a hash table with linear probing, of a power of two slots of which
+// at most half are taken. It is changed under the shard's lock only.
+type headTable struct{ slots []headSlot }
+
+type headSlot struct {
+	hash  atomic.Uint64
+	entry atomic.Pointer[headEntry] // nil: the slot is free
+}
+
+func newHeadTable(size int) *headTable { return &headTable{slots: make([]headSlot, size)} }
+
+// place returns the slot that has the hash or, if none has, the free one where
+// its probing ends.
+func (t *headTable) place(hash uint64) (i int, e *headEntry) {
+	mask := len(t.slots) - 1
+	for i = int(hash) & mask; ; i = (i + 1) & mask {
+		s := &t.slots[i]
+		if e = s.entry.Load(); e == nil || s.hash.Load() == hash {
+			return i, e
+		}
+	}
+}
+
+// get is place for readers that hold no lock.
+func (t *headTable) get(hash uint64) *headEntry {
+	mask := len(t.slots) - 1
+	for n, i := 0, int(hash)&mask; n <= mask; n, i = n+1, (i+1)&mask {
+		s := &t.slots[i]
+		if e := s.entry.Load(); e == nil || s.hash.Load() == hash {
+			return e
+		}
+	}
+	return nil
+}
+
+func (t *headTable) set(i int, hash uint64, e *headEntry) {
+	t.slots[i].hash.Store(hash)
+	t.slots[i].entry.Store(e)
+}
+
+// remove frees a slot and moves back what probing would not find any more.
+func (t *headTable) remove(i int) {
+	mask := len(t.slots) - 1
+	for j := (i + 1) & mask; ; j = (j + 1) & mask {
+		e := t.slots[j].entry.Load()
+		if e == nil {
+			break
+		}
+		home := int(e.hash) & mask
+		if (j-home)&mask >= (j-i)&mask { // home is not behind i
+			t.set(i, e.hash, e)
+			i = j
+		}
+	}
+	t.slots[i].entry.Store(nil)
+}
+
+// grow returns a table of twice the size with the same entries.
+func (t *headTable) grow() *headTable {
+	n := newHeadTable(2 * len(t.slots))
+	for i := range t.slots {
+		if e := t.slots[i].entry.Load(); e != nil {
+			at, _ := n.place(e.hash)
+			n.set(at, e.hash, e)
+		}
+	}
+	return n
 }
 
 func newHeadCache(limit int64, blocks uint64) *headCache {
 	c := new(headCache)
 	for i := range c.shards {
 		sh := &c.shards[i]
-		sh.byHash = make(map[uint64]*headEntry)
+		sh.table.Store(newHeadTable(8))
 		sh.limit = limit / headShards
 		sh.blocks = blocks
 	}
 	return c
 }
 
-// The map uses the low bits of the hash, the choice of shard the high ones.
+// The table uses the low bits of the hash, the choice of shard the high ones.
 func (c *headCache) shard(hash uint64) *headShard { return &c.shards[hash>>58] }
 
 // get returns the newest version of key, if known. Fields used and slot of the
 // result must not be touched.
 func (c *headCache) get(hash uint64, key []byte) *headEntry {
-	sh := c.shard(hash)
-	sh.mu.Lock()
-	e := sh.byHash[hash]
-	if e == nil || !bytes.Equal(e.key, key) {
-		sh.mu.Unlock()
+	e := c.shard(hash).table.Load().get(hash)
+	if e == nil || !bytes.Equal(e.key(), key) {
 		return nil
 	}
-	e.used = true
-	sh.mu.Unlock()
+	if !e.used.Load() { // a write would take the line from other readers
+		e.used.Store(true)
+	}
 	return e
 }
 
@@ -115,8 +198,8 @@ func (c *headCache) committed(hash uint64, key []byte, v Version, dead bool, row
 	sh := c.shard(hash)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	old := sh.byHash[hash]
-	if old == nil || !bytes.Equal(old.key, key) {
+	_, old := sh.table.Load().place(hash)
+	if old == nil || !bytes.Equal(old.key(), key) {
 		return
 	}
 	if v.Block == old.version.Block && v.Seq < old.version.Seq {
@@ -125,35 +208,48 @@ func (c *headCache) committed(hash uint64, key []byte, v Version, dead bool, row
 	sh.put(hash, newHeadEntry(key, v, dead, row))
 }
 
-// newHeadEntry copies key and row into one allocation.
+// newHeadEntry copies key and row.
 func newHeadEntry(key []byte, v Version, dead bool, row []byte) *headEntry {
-	buf := make([]byte, len(key)+len(row))
-	copy(buf, key)
-	copy(buf[len(key):], row)
-	return &headEntry{key: buf[:len(key):len(key)], value: buf[len(key):], version: v, dead: dead}
+	n := len(key) + len(row)
+	var e *headEntry
+	if r := (*headEntryRoom)(nil); n <= len(r.room) {
+		r = new(headEntryRoom)
+		e, r.buf = &r.headEntry, r.room[:n:n]
+	} else {
+		e = &headEntry{buf: make([]byte, n)}
+	}
+	copy(e.buf, key)
+	copy(e.buf[len(key):], row)
+	e.keyLen, e.version, e.dead = int32(len(key)), v, dead
+	return e
 }
 
 // put adds or replaces the entry of a hash and makes room for it. The shard is
 // locked.
 func (sh *headShard) put(hash uint64, e *headEntry) {
-	old := sh.byHash[hash]
+	t := sh.table.Load()
+	at, old := t.place(hash)
 	if e.size() > sh.limit/4 { // one entry must not empty a shard
 		if old != nil {
-			sh.remove(hash, old)
+			sh.remove(old)
 		}
 		return
 	}
+	e.hash = hash
 	if old != nil {
-		e.slot, e.used = old.slot, old.used
+		e.slot = old.slot
+		e.used.Store(old.used.Load())
 		sh.ring[e.slot] = e
 		sh.bytes -= old.size()
 	} else {
-		e.slot = len(sh.ring)
+		e.slot = int32(len(sh.ring))
 		sh.ring = append(sh.ring, e)
 	}
-	sh.byHash[hash] = e
+	t.set(at, hash, e)
+	if 2*len(sh.ring) > len(t.slots) {
+		sh.table.Store(t.grow())
+	}
 	sh.bytes += e.size()
-	e.hash = hash
 	for sh.bytes > sh.limit {
 		sh.evictOne()
 	}
@@ -166,18 +262,20 @@ func (sh *headShard) evictOne() {
 			sh.hand = 0
 		}
 		e := sh.ring[sh.hand]
-		if e.used {
-			e.used = false
+		if e.used.Load() {
+			e.used.Store(false)
 			sh.hand++
 			continue
 		}
-		sh.remove(e.hash, e)
+		sh.remove(e)
 		return
 	}
 }
 
-func (sh *headShard) remove(hash uint64, e *headEntry) {
-	delete(sh.byHash, hash)
+func (sh *headShard) remove(e *headEntry) {
+	t := sh.table.Load()
+	at, _ := t.place(e.hash)
+	t.remove(at)
 	last := len(sh.ring) - 1
 	sh.ring[e.slot] = sh.ring[last]
 	sh.ring[e.slot].slot = e.slot

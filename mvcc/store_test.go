@@ -428,13 +428,20 @@ func TestHeadCacheBounds(t *testing.T) {
 	for i := range c.shards {
 		sh := &c.shards[i]
 		sum := int64(0)
+		table := sh.table.Load()
 		for slot, e := range sh.ring {
-			if e.slot != slot || sh.byHash[e.hash] != e {
-				t.Fatal("ring and map differ")
+			if int(e.slot) != slot || table.get(e.hash) != e {
+				t.Fatal("ring and table differ")
 			}
 			sum += e.size()
 		}
-		if sum != sh.bytes || sum > sh.limit || len(sh.ring) != len(sh.byHash) {
+		taken := 0
+		for i := range table.slots {
+			if table.slots[i].entry.Load() != nil {
+				taken++
+			}
+		}
+		if sum != sh.bytes || sum > sh.limit || len(sh.ring) != taken || 2*taken > len(table.slots) {
 			t.Fatalf("shard of %d bytes, counted %d, limit %d", sum, sh.bytes, sh.limit)
 		}
 		bytes, entries = bytes+sum, entries+len(sh.ring)

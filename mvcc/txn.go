@@ -161,7 +161,7 @@ func (e *headEntry) row() ([]byte, Version, bool, error) {
 	if e.dead {
 		return nil, Version{}, false, nil
 	}
-	return e.value, e.version, true, nil
+	return e.value(), e.version, true, nil
 }
 
 // readVersion copies the version at which a prefix seek for key arrived.

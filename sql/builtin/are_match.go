@@ -3,6 +3,8 @@ package builtin
 import (
 	"slices"
 	"unicode"
+
+	"github.com/tallystick/tallystick/sql/pgerr"
 )
 
 // areRegex is an expression that is matched by PostgreSQL's own rules: the
@@ -91,10 +93,15 @@ func (m *reMatcher) fromBytes(i int) int {
 // stepsPerUnit is how many steps of the automata cost one unit of the budget.
 const stepsPerUnit = 64
 
+// maxReSteps ends what back references can make exponential, where no budget does.
+const maxReSteps = 1 << 30
+
 // work counts a step; false if the budget is spent.
 func (m *reMatcher) work() bool {
 	if m.steps++; m.steps%stepsPerUnit == 0 && m.err == nil {
-		m.err = m.c.Budget.Spend(1)
+		if m.err = m.c.Budget.Spend(1); m.steps > maxReSteps && m.err == nil {
+			m.err = pgerr.New(pgerr.ProgramLimitExceeded, "regular expression is too complex for this text")
+		}
 	}
 	return m.err == nil
 }

@@ -69,6 +69,7 @@ type work struct {
 	local   *localTxn // nil without schema private
 	catalog *catalog.Catalog
 	env     *exec.Env
+	room    exec.Env // what env points to
 }
 
 // openWork begins what a statement needs, or takes what its block has.

@@ -87,8 +87,8 @@ func (pc *planCache) entry(p *Prepared) *planEntry {
 }
 
 // fits tells that there is a plan for the statement under these circumstances.
-func (e *planEntry) fits(c *catalog.Catalog, settings string) bool {
-	return e != nil && e.plan != nil && e.plan.query.catalog == c && e.plan.query.path == settings
+func (e *planEntry) fits(c *catalog.Catalog, key planKey) bool {
+	return e != nil && e.plan != nil && e.plan.query.catalog == c && e.plan.query.key == key
 }
 
 // keep remembers the plan of a query that was planned.

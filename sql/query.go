@@ -19,7 +19,7 @@ import (
 // set of settings and is made again when they differ.
 type preparedQuery struct {
 	catalog *catalog.Catalog
-	path    string // search_path and formats at plan time
+	key     planKey // search_path and formats at plan time
 	program *exec.Program
 	call    *plan.ContractCall
 	args    []*exec.ExprProgram // of the call
@@ -83,7 +83,7 @@ func (s *Session) literalFormat(c *catalog.Catalog) *datum.Format {
 
 // planQuery plans p against a catalog.
 func (s *Session) planQuery(p *Prepared, c *catalog.Catalog) error {
-	q := &preparedQuery{catalog: c, path: s.planKey()}
+	q := &preparedQuery{catalog: c, key: s.planKey()}
 	opts := s.planOptions(c, p)
 	if call := p.Statement.Node.GetCallStmt(); call != nil {
 		cc, err := plan.CallStatement(call, opts)
@@ -205,7 +205,8 @@ func (s *Session) snapshot() (mvcc.Snapshot, error) {
 // localEnv makes the environment of a local query.
 func (s *Session) localEnv(ctx context.Context, w *work, virtual bool) (*exec.Env, error) {
 	snap, txn, c := w.snap, w.txn, w.catalog
-	env := &exec.Env{Txn: txn, Catalog: c, Functions: s.engine.functions, ReadOnly: true}
+	env := &w.room
+	*env = exec.Env{Txn: txn, Catalog: c, Functions: s.engine.functions, ReadOnly: true}
 	if s.opts.Org != "" {
 		env.Role = catalog.Role{Org: s.opts.Org, User: s.opts.User}
 	}
@@ -216,7 +217,10 @@ func (s *Session) localEnv(ctx context.Context, w *work, virtual bool) (*exec.En
 		env.Ctx.BlockTime = s.engine.opts.BlockTime(snap.Height)
 	}
 	env.Ctx.Session = s.sessionInfo()
-	env.Ctx.Notice = s.notice
+	if s.noticed == nil {
+		s.noticed = s.notice
+	}
+	env.Ctx.Notice = s.noticed
 	seen, info, err := s.introspect(c, txn, virtual)
 	if err != nil {
 		return nil, err
@@ -264,7 +268,7 @@ func (s *Session) ready(ctx context.Context, p *Prepared) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.catalog != p.query.catalog || p.query.path != s.planKey() {
+	if w.catalog != p.query.catalog || p.query.key != s.planKey() {
 		err = s.replan(p, w.catalog)
 	}
 	if err == nil {
@@ -348,7 +352,12 @@ func (q *queryRows) close() {
 	}
 }
 
-func (q *queryRows) commandTag() string { return fmt.Sprintf("%s %d", q.command, q.count) }
+func (q *queryRows) commandTag() string {
+	if q.count == 1 && q.command == "SELECT" {
+		return "SELECT 1" // look-ups by key, which are many
+	}
+	return fmt.Sprintf("%s %d", q.command, q.count)
+}
 
 // evaluate computes an argument of EXECUTE, an expression without columns.
 func (s *Session) evaluate(ctx context.Context, n *pg.Node, i int, want datum.Type) (datum.Datum, error) {

@@ -77,6 +77,7 @@ type Session struct {
 	block    txBlock
 	seen     introspected
 	info     builtin.SessionInfo
+	noticed  func(severity string, e *pgerr.Error) // notice as a value, made once
 	plans    planCache
 	cursors  map[string]*cursor
 	channels []string // that it listens to, in order

@@ -132,9 +132,6 @@ func (st *settings) on(name string) bool {
 
 func (st *settings) searchPath() []string { return st.path }
 
-// planKey changes whenever plans made before may not fit any more.
-func (st *settings) planKey() string { return strconv.Itoa(st.version) }
-
 // ReportedSettings lists what a client is told at the start, in order.
 func (s *Session) ReportedSettings() [][2]string {
 	var out [][2]string

@@ -52,7 +52,12 @@ func (s *Session) path() []string {
 }
 
 // planKey changes whenever plans made before may not fit any more.
-func (s *Session) planKey() string { return s.settings.planKey() + " " + s.temp.schema }
+type planKey struct {
+	settings int    // their version
+	temp     string // schema of the temporary objects
+}
+
+func (s *Session) planKey() planKey { return planKey{s.settings.version, s.temp.schema} }
 
 // tempSchema is the schema for a new temporary object, which comes to be with the
 // first one.

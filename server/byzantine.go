@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// lifeSlack is how many ordering windows a transaction may live beyond the
-	// network's validity window. A client signs at the height of its node, and an
-	// orderer that is a little behind that node must not refuse it; what lives too
-	// long for the chain the chain rejects.
-	lifeSlack = 4
+	// lifeFactor is for how many validity windows of the network orderers take a
+	// transaction. A client signs at the height of its node for a whole window, and
+	// an orderer that is behind that node, by less than another one, must not refuse
+	// it; what lives too long for the chain the chain rejects.
+	lifeFactor = 2
 	// maxLife is the most that a machine remembers.
 	maxLife = 1 << 20
 )
@@ -38,7 +38,7 @@ func startReplica(c *ordererConfig, protocol ordering.Protocol, tip *block.Block
 		// Admit stays unset: it would have to say the same at all orderers.
 		Cutter: cut, IgnoreDone: c.unwatched, Logger: c.log,
 	}
-	o.Machine.MaxLife = min(c.genesis.Params.ValidityWindow+lifeSlack*limits.Window, maxLife)
+	o.Machine.MaxLife = min(lifeFactor*c.genesis.Params.ValidityWindow, maxLife)
 	if c.identify != nil {
 		o.Listener, o.Dial, o.Identify = c.listener, c.dialKey, c.identify
 	}

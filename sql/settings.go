@@ -19,6 +19,7 @@ type setting struct {
 	value  string // default
 	report bool   // sent as ParameterStatus
 	fixed  bool   // cannot be changed
+	hidden bool   // in no list (GUC_NO_SHOW_ALL)
 	// check canonicalizes a value and, where the session has state for it,
 	// applies it.
 	check func(s *Session, value string) (string, error)
@@ -34,7 +35,8 @@ var known = []setting{
 	{name: "default_transaction_read_only", value: "off", report: true, check: checkBool},
 	{name: "in_hot_standby", value: "off", report: true, fixed: true},
 	{name: "is_superuser", value: "off", report: true, fixed: true},
-	{name: "session_authorization", value: "", report: true, fixed: true},
+	{name: "session_authorization", value: "", report: true, check: checkAuthorization},
+	{name: "role", value: "none", hidden: true, check: checkRole},
 	{name: "DateStyle", value: "ISO, MDY", report: true, check: checkDateStyle},
 	{name: "IntervalStyle", value: "postgres", report: true, check: checkIntervalStyle},
 	{name: "TimeZone", value: "UTC", report: true, check: checkTimeZone},
@@ -167,6 +169,9 @@ func (st *settings) resetValue(d *setting) string {
 	if v, ok := st.initial[d.name]; ok {
 		return v
 	}
+	if d.name == "session_authorization" {
+		return st.session.opts.User
+	}
 	return d.value
 }
 
@@ -260,8 +265,12 @@ func (s *Session) reset(name string) error {
 	return s.changeSetting(d, d.name, s.settings.resetValue(d), false)
 }
 
+// resetAll is RESET ALL, which leaves who the session is (GUC_NO_RESET_ALL).
 func (st *settings) resetAll() {
 	for _, d := range known {
+		if d.name == "role" || d.name == "session_authorization" {
+			continue
+		}
 		if _, changed := st.values[strings.ToLower(d.name)]; changed && !d.fixed && d.name != "application_name" {
 			// A default always passes its own check.
 			_ = st.session.changeSetting(&d, d.name, st.resetValue(&d), false)
@@ -271,6 +280,25 @@ func (st *settings) resetAll() {
 
 func invalidValue(name, value string) error {
 	return pgerr.New(pgerr.InvalidParameterValue, "invalid value for parameter \"%s\": \"%s\"", name, value)
+}
+
+// checkAuthorization is for SET SESSION AUTHORIZATION: a session is who its
+// certificate or password says from beginning to end.
+func checkAuthorization(s *Session, v string) (string, error) {
+	if v != s.opts.User {
+		return "", pgerr.New(pgerr.InsufficientPrivilege, "permission denied to set session authorization").
+			WithHint("Connect as that user.")
+	}
+	return v, nil
+}
+
+// checkRole is for SET ROLE: nobody is a member of another role.
+func checkRole(s *Session, v string) (string, error) {
+	if v != "none" && v != s.opts.User {
+		return "", pgerr.New(pgerr.InsufficientPrivilege, "permission denied to set role \"%s\"", v).
+			WithHint("Connect as that user.")
+	}
+	return v, nil
 }
 
 func checkEncoding(_ *Session, v string) (string, error) {
@@ -489,6 +517,9 @@ func (s *Session) runShow(name string) (rowSource, error) {
 		})
 		var list [][]datum.Datum
 		for _, d := range sorted {
+			if d.hidden {
+				continue
+			}
 			v, _ := s.settings.get(d.name)
 			list = append(list, []datum.Datum{datum.Str(d.name), datum.Str(v), datum.Str("")})
 		}
@@ -506,6 +537,9 @@ func (s *Session) runShow(name string) (rowSource, error) {
 func (s *Session) Settings() [][2]string {
 	out := make([][2]string, 0, len(known))
 	for _, d := range known {
+		if d.hidden {
+			continue
+		}
 		v, _ := s.settings.get(d.name)
 		out = append(out, [2]string{d.name, v})
 	}

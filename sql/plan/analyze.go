@@ -356,7 +356,11 @@ func (p *planner) arrayExpr(n *pg.A_ArrayExpr, s *scope, clause string, want dat
 }
 
 func (p *planner) rowExpr(n *pg.RowExpr, s *scope, clause string) (Expr, error) {
-	args, err := p.exprs(n.Args, s, clause)
+	list, err := p.expandStars(n.Args, s)
+	if err != nil {
+		return nil, err
+	}
+	args, err := p.exprs(list, s, clause)
 	if err != nil {
 		return nil, err
 	}

@@ -89,7 +89,9 @@ func (p *planner) aggregateOrder(agg *Agg, n *pg.FuncCall, inner *scope, clause 
 			return err
 		}
 		k := SortKey{Expr: e}
-		k.Desc, k.NullsFirst = direction(sb)
+		if k.Desc, k.NullsFirst, err = p.direction(sb); err != nil {
+			return err
+		}
 		if agg.Distinct && !slices.ContainsFunc(agg.Args, func(a Expr) bool { return sameExpr(a, e) }) {
 			return p.errAt(location(sb.Node), pgerr.InvalidColumnReference, "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list")
 		}

@@ -157,6 +157,10 @@ func (p *planner) insertSource(n *pg.InsertStmt, t *catalog.Table, into []int, m
 		return nil, nil
 	}
 	if len(sel.ValuesLists) > 0 && sel.SortClause == nil && sel.LimitCount == nil && sel.WithClause == nil {
+		sel, err := p.expandValues(sel, &scope{parent: s.parent, ctes: s.ctes})
+		if err != nil {
+			return nil, err
+		}
 		if width := len(sel.ValuesLists[0].GetList().Items); width < len(n.Cols) {
 			return nil, p.errAt(n.Cols[width].GetResTarget().Location, pgerr.SyntaxError, "INSERT has more target columns than expressions")
 		}

@@ -51,7 +51,9 @@ func (p *planner) orderedSet(agg *Agg, n *pg.FuncCall, _ *scope, _ string) error
 				WithHint("Use an explicit ordering operator or modify the query.")
 		}
 		k := SortKey{Expr: e}
-		k.Desc, k.NullsFirst = direction(sb)
+		if k.Desc, k.NullsFirst, err = p.direction(sb); err != nil {
+			return err
+		}
 		agg.OrderBy = append(agg.OrderBy, k)
 	}
 	agg.Args = nil

@@ -73,7 +73,7 @@ func (s *scope) absorb(in *scope) {
 func (p *planner) columnRef(ref *pg.ColumnRef, s *scope) (Expr, error) {
 	parts, star := nameParts(ref.Fields)
 	if star {
-		return nil, p.errAt(ref.Location, pgerr.SyntaxError, "row expansion via \"*\" is not supported here")
+		return p.starRef(parts, s, ref.Location)
 	}
 	if len(parts) > 4 {
 		return nil, p.errAt(ref.Location, pgerr.SyntaxError, "improper qualified name (too many dotted names): %s", strings.Join(parts, "."))

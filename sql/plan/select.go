@@ -292,10 +292,10 @@ func (p *planner) sortKeys(list []*pg.Node, targets []target, s *scope, distinct
 	for _, n := range list {
 		sb := n.GetSortBy()
 		k := orderKey{target: -1}
-		if len(sb.UseOp) > 0 {
-			return nil, p.at(pgerr.NotBuilt("ORDER BY ... USING is not supported"), sb.Location)
+		var err error
+		if k.key.Desc, k.key.NullsFirst, err = p.direction(sb); err != nil {
+			return nil, err
 		}
-		k.key.Desc, k.key.NullsFirst = direction(sb)
 		i, err := p.outputColumn(sb.Node, targets, "ORDER BY")
 		if err != nil {
 			return nil, err
@@ -336,15 +336,39 @@ func (p *planner) sortKeys(list []*pg.Node, targets []target, s *scope, distinct
 	return out, nil
 }
 
-func direction(sb *pg.SortBy) (desc, nullsFirst bool) {
+// direction is the order that an item of ORDER BY asks for. NULLs are larger
+// than all values if it does not say where they go.
+func (p *planner) direction(sb *pg.SortBy) (desc, nullsFirst bool, err error) {
 	desc = sb.SortbyDir == pg.SortByDir_SORTBY_DESC
+	if len(sb.UseOp) > 0 {
+		if desc, err = p.orderingOperator(sb); err != nil {
+			return false, false, err
+		}
+	}
 	switch sb.SortbyNulls {
 	case pg.SortByNulls_SORTBY_NULLS_FIRST:
-		return desc, true
+		return desc, true, nil
 	case pg.SortByNulls_SORTBY_NULLS_LAST:
-		return desc, false
+		return desc, false, nil
 	}
-	return desc, desc
+	return desc, desc, nil
+}
+
+// orderingOperator tells whether the operator of ORDER BY ... USING is the
+// greater-than of its type's order, not the less-than.
+func (p *planner) orderingOperator(sb *pg.SortBy) (desc bool, err error) {
+	name, _ := nameParts(sb.UseOp)
+	switch op := name[len(name)-1]; op {
+	case "<":
+		return false, nil
+	case ">":
+		return true, nil
+	case "=", "<>", "<=", ">=":
+		return false, p.errAt(sb.Location, pgerr.WrongObjectType, "operator %s is not a valid ordering operator", op).
+			WithHint("Ordering operators must be \"<\" or \">\" members of btree operator families.")
+	default:
+		return false, p.at(pgerr.NotBuilt("ORDER BY ... USING %s is not supported", op), sb.Location)
+	}
 }
 
 // outputColumn finds the target that a bare name or number stands for; -1 if
@@ -610,6 +634,10 @@ func (p *planner) limit(n *pg.SelectStmt, s *scope, sort []SortKey) (*Limit, err
 // valuesQuery plans VALUES (...), (...).
 func (p *planner) valuesQuery(n *pg.SelectStmt, s *scope) (*query, error) {
 	s.noAggs = "VALUES"
+	n, err := p.expandValues(n, s)
+	if err != nil {
+		return nil, err
+	}
 	var rows [][]Expr
 	for _, l := range n.ValuesLists {
 		row, err := p.exprs(l.GetList().Items, s, "VALUES")

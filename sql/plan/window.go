@@ -212,15 +212,14 @@ func (p *planner) windowSpec(def *pg.WindowDef, s *scope) (*windowSpec, error) {
 	}
 	for _, n := range def.OrderClause {
 		sb := n.GetSortBy()
-		if len(sb.UseOp) > 0 {
-			return nil, p.at(pgerr.NotBuilt("ORDER BY ... USING is not supported"), sb.Location)
-		}
 		e, err := p.windowKey(sb.Node, in, "window ORDER BY")
 		if err != nil {
 			return nil, err
 		}
 		k := SortKey{Expr: e}
-		k.Desc, k.NullsFirst = direction(sb)
+		if k.Desc, k.NullsFirst, err = p.direction(sb); err != nil {
+			return nil, err
+		}
 		w.Order = append(w.Order, k)
 	}
 	if base != nil {

@@ -48,13 +48,12 @@ type reMatcher struct {
 	text  []rune
 	bytes []int // offset of each character, and of the end; nil if all are one byte
 
-	groups  []int // two bounds each, of the match being taken apart; -1 is unset
-	ahead   []map[int]bool
-	behind  [][]bool
-	steps   int64
-	cur, nx threads
-	free    []*threads
-	err     error
+	groups []int // two bounds each, of the match being taken apart; -1 is unset
+	ahead  []map[int]bool
+	behind [][]bool
+	steps  int64
+	free   []*threads
+	err    error
 }
 
 // threads are the states of an automaton at one place, each once.

@@ -181,7 +181,6 @@ type merger struct {
 	s     *sorter
 	heads []mergeHead
 	out   []datum.Datum
-	begun bool
 }
 
 type mergeHead struct {
